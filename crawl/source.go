@@ -1,0 +1,43 @@
+// Package crawl keeps the registry of sources and crawls them on schedule. It
+// knows when a source is due and what a run's end means; how a source is read
+// is the business of the packages below it, one for each Kind.
+package crawl
+
+import "vesti.nixg.ru/ledger"
+
+// Source is one entry of sources.yaml.
+type Source struct {
+	Slug      ledger.Slug
+	Name      string
+	URL       string // the site, for people
+	FeedURL   string // for CrawlerRSS
+	Channel   string // for CrawlerTelegram: the name without "@" or "https://t.me/"
+	Crawler   ledger.Crawler
+	Direction ledger.Direction
+	Lang      string
+	Priority  ledger.Priority
+	Enabled   bool // default true
+	IsOwn     bool
+
+	MaxItems     int               // newest entries a run; default 25
+	FullText     FullText          // whether to fetch article pages
+	Selector     string            // CSS selector of the article's text on its page; "" leaves it to the extraction
+	Keep         []string          // if any: only entries whose title or text one of these matches (a word, or /regular expression/)
+	Block        []string          // entries that one of these matches are dropped and counted
+	AllowPrivate bool              // its own hosts may be private addresses
+	Timezone     string            // of dates without a zone; default UTC
+	DateOrder    string            // of numeric dates: "dmy", "mdy"; default dmy for lang ru, else unknown
+	Headers      map[string]string // sent with each request to its feed
+	UserAgent    string            // in place of the configured one
+	Backfill     int               // Telegram: messages of the first run; default 100
+}
+
+// FullText says when the article's page is fetched for an entry.
+type FullText string
+
+// The values of full_text.
+const (
+	FullTextAuto  FullText = "auto"  // without full content, or under 220 characters
+	FullTextTrue  FullText = "true"  // always
+	FullTextFalse FullText = "false" // never
+)
