@@ -50,7 +50,7 @@ type Measures struct {
 	Rounded   bool // the source rounds: "8.67M"
 }
 
-// PostFetched: a new post. Fields as in Item.
+// PostFetched records a new post. Fields as in Item.
 type PostFetched struct {
 	ID          PostID
 	NormVersion uint8
@@ -59,7 +59,7 @@ type PostFetched struct {
 	LinkedTo    PostNum
 }
 
-// PostSeenAgain: the text of a known post at another item.
+// PostSeenAgain records the text of a known post at another item.
 type PostSeenAgain struct {
 	Key          ItemKey
 	URL          string
@@ -70,7 +70,7 @@ type PostSeenAgain struct {
 	Measures     Measures
 }
 
-// PostRevised: a known item with another text or title. A revision that is not
+// PostRevised records a known item with another text or title. A revision that is not
 // New changed the title alone, or brought back a text the post had before: it
 // is recorded and requeues nothing.
 type PostRevised struct {
@@ -114,7 +114,7 @@ type Classification struct {
 	Duration    time.Duration
 }
 
-// PostClassified: a decision. A provisional one is shown and leaves the post in
+// PostClassified records a decision. A provisional one is shown and leaves the post in
 // the queue. A replay comes from reclassification and counts for no day.
 type PostClassified struct {
 	Classification
@@ -123,7 +123,7 @@ type PostClassified struct {
 	Replay      bool
 }
 
-// PostFailed: an attempt that came to nothing.
+// PostFailed records an attempt that came to nothing.
 type PostFailed struct {
 	Attempt int // 1 for the first; counts the attempts since the post was last queued
 	Cause   Cause
@@ -157,7 +157,7 @@ func (s Stage) String() string {
 	}
 }
 
-// PostReturned: back in the queue, with no attempt burnt.
+// PostReturned records that the post is back in the queue, with no attempt burnt.
 type PostReturned struct {
 	Reason Return
 	Stage  Stage
@@ -180,16 +180,16 @@ const (
 	ReturnLease    Return = "lease"    // its worker let the lease end
 )
 
-// PostMeasured: views or reactions changed notably.
+// PostMeasured records that views or reactions changed notably.
 type PostMeasured struct{ Measures Measures }
 
-// PostRemoved: gone at its source. The post stays.
+// PostRemoved records that the post is gone at its source. The post stays.
 type PostRemoved struct {
 	Key   ItemKey
 	Cause string
 }
 
-// PostPrioritised: an editor asks for this post to be judged before others.
+// PostPrioritised records that an editor asks for this post to be judged before others.
 type PostPrioritised struct{ Lane Lane }
 
 // Verdict is an editor's decision on a post.
@@ -202,7 +202,7 @@ const (
 	VerdictRejected Verdict = "rejected"
 )
 
-// PostReviewed: an editor's word. It replaces the editor's earlier word on the
+// PostReviewed records an editor's word. It replaces the editor's earlier word on the
 // post and outranks every classification; the zero value takes it back.
 type PostReviewed struct {
 	Verdict   Verdict
@@ -210,13 +210,13 @@ type PostReviewed struct {
 	Note      string
 }
 
-// StoryGrouped: near-duplicates put together; the event's post joins Story.
+// StoryGrouped records near-duplicates that were put together; the event's post joins Story.
 type StoryGrouped struct {
 	Story      PostNum // the story's first post
 	Similarity float64 // 0 to 1; 1 for an editor's word
 }
 
-// StoryUngrouped: the event's post leaves its story.
+// StoryUngrouped records that the post leaves its story.
 type StoryUngrouped struct{ Story PostNum }
 
 // EventType implements Payload.

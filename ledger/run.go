@@ -39,7 +39,7 @@ type Validators struct {
 	FullAt        time.Time // the last fetch without conditions
 }
 
-// SourceCrawled: a run that worked, a 304 among them.
+// SourceCrawled records a run that worked, a 304 among them.
 type SourceCrawled struct {
 	Run
 	NotModified bool // 304, or the same bytes as before
@@ -49,30 +49,30 @@ type SourceCrawled struct {
 	Cursor      string // how far an incremental source was read; "" leaves the old one
 }
 
-// SourceFailed: a run that did not.
+// SourceFailed records a run that failed.
 type SourceFailed struct {
 	Run
 	Cause   Cause
 	Message string
 }
 
-// SourceThrottled: told to wait. It is no error.
+// SourceThrottled records that a source was told to wait. It is no error.
 type SourceThrottled struct {
 	Run
 	Until   time.Time
 	Message string
 }
 
-// SourceReset: an operator makes the source alive, with no error.
+// SourceReset records that an operator makes the source alive, with no error.
 type SourceReset struct{}
 
-// SourceMoved: a permanent redirect. URL is used from the next fetch on.
+// SourceMoved records a permanent redirect. URL is used from the next fetch on.
 type SourceMoved struct {
 	From string
 	URL  string // "" takes the move back
 }
 
-// RunsSummarised: the fold of runs that retention has removed.
+// RunsSummarised records the fold of runs that retention has removed.
 type RunsSummarised struct {
 	Through Seq // the last run that is in it
 	From    time.Time
@@ -84,7 +84,7 @@ type RunsSummarised struct {
 	State   SourceState // of the source after Through
 }
 
-// BodiesDropped: retention removed the texts of old revisions. Posts, their
+// BodiesDropped records that retention removed the texts of old revisions. Posts, their
 // identities and their newest texts stay.
 type BodiesDropped struct {
 	Through Seq
