@@ -1,0 +1,211 @@
+package classify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"vesti.nixg.ru/ledger"
+)
+
+const (
+	progressInterval = 500 * time.Millisecond
+	// maxClaimErrors is how often in a row a worker of Drain may fail to claim.
+	maxClaimErrors = 5
+)
+
+// Summary is what a Drain has done. A claimed post is classified, returned,
+// parked or stale; failed counts the attempts that failed, whose posts are
+// among the returned and the parked.
+type Summary struct {
+	Claimed    int           `json:"claimed"` // posts, however many stages they went through
+	Classified int           `json:"classified"`
+	Failed     int           `json:"failed"`
+	Returned   int           `json:"returned"`
+	Parked     int           `json:"parked"`
+	Stale      int           `json:"stale"` // revised or taken over meanwhile, or the outcome could not be written
+	DurationMS int64         `json:"duration_ms"`
+	Duration   time.Duration `json:"-"`
+}
+
+// Drain works until the queue has nothing to claim or limit posts were claimed
+// (0 means no limit), with the given number of workers for ledger.StageFirst (0
+// means the pool's). Posts that wait for a language model are worked on unless
+// it is away. A post that fails does not end the run. progress, where it is not
+// nil, hears now and then how far it is, and once at the end; it is not called
+// concurrently. When ctx ends Drain behaves as Run does and returns ctx's error.
+func (p *Pool) Drain(ctx context.Context, limit, workers int, progress func(Summary)) (Summary, error) {
+	if workers <= 0 {
+		workers = p.options.Workers
+	}
+	started := p.now()
+	r, end := p.begin(ctx)
+	d := &drain{run: r, limit: int64(limit), firstDone: make(chan struct{})}
+	r.tally.handed = make(map[ledger.PostNum]struct{})
+	r.tally.changed = make(chan struct{}, 1)
+	summary := func() Summary { return r.tally.summary(p.now().Sub(started)) }
+	stopProgress := report(progress, summary)
+
+	var first, all sync.WaitGroup
+	for _, g := range p.groups(workers) {
+		for i := range g.size {
+			if g.gated {
+				all.Go(func() { d.later(g, g.worker(i)) })
+				continue
+			}
+			first.Go(func() { d.first(g, g.worker(i)) })
+		}
+	}
+	first.Wait()
+	close(d.firstDone)
+	all.Wait()
+	end()
+	stopProgress()
+	s := summary()
+	if progress != nil {
+		progress(s)
+	}
+	if err := ctx.Err(); err != nil {
+		return s, fmt.Errorf("work stopped: %w", err)
+	}
+	return s, d.failure()
+}
+
+// drain is a run that ends by itself.
+type drain struct {
+	*run
+	limit     int64
+	taken     atomic.Int64
+	firstDone chan struct{}
+
+	mu  sync.Mutex
+	err error
+}
+
+// first is a worker that ends when the queue of its stages is empty.
+func (d *drain) first(g group, worker string) {
+	for d.slot() {
+		claim, ok := d.claim(g, worker)
+		if !ok {
+			d.taken.Add(-1)
+			return
+		}
+		d.tally.claimed.Add(1)
+		d.handle(claim)
+	}
+}
+
+// later is a worker of StageLLM: it ends when its queue is empty and nothing
+// more can come, or when the language model is away.
+func (d *drain) later(g group, worker string) {
+	for d.pool.breaker.Ready(d.ctx) {
+		over := closed(d.firstDone)
+		fresh := d.slot()
+		if !fresh && !d.tally.anyHanded() && over {
+			return
+		}
+		claim, ok := d.claim(g, worker)
+		if fresh && (!ok || d.tally.wasHanded(claim.Post)) {
+			d.taken.Add(-1)
+		}
+		if !ok {
+			if over || d.failure() != nil {
+				return
+			}
+			select {
+			case <-d.firstDone:
+			case <-d.tally.changed:
+			case <-d.ctx.Done():
+				return
+			}
+			continue
+		}
+		if !d.tally.takeHanded(claim.Post) {
+			d.tally.claimed.Add(1)
+		}
+		d.handle(claim)
+	}
+}
+
+// slot takes one of the posts that the limit allows.
+func (d *drain) slot() bool {
+	if d.ctx.Err() != nil || d.failure() != nil {
+		return false
+	}
+	if d.taken.Add(1) > d.limit && d.limit > 0 {
+		d.taken.Add(-1)
+		return false
+	}
+	return true
+}
+
+func (d *drain) claim(g group, worker string) (ledger.Claim, bool) {
+	pause := claimPause
+	for n := 1; ; n++ {
+		claim, err := d.pool.queue.Claim(d.ctx, ledger.ClaimRequest{Worker: worker, Stages: g.stages, NoWait: true})
+		switch {
+		case err == nil:
+			return claim, true
+		case errors.Is(err, ledger.ErrQueueEmpty) || d.ctx.Err() != nil:
+			return ledger.Claim{}, false
+		case errors.Is(err, ledger.ErrClosed) || n == maxClaimErrors:
+			d.setFailure(fmt.Errorf("claim a post: %w", err))
+			return ledger.Claim{}, false
+		}
+		d.pool.log.Warn("cannot claim", slog.String("worker", worker), slog.Any("error", err))
+		wait(d.ctx, pause)
+		pause *= 2
+	}
+}
+
+func (d *drain) setFailure(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.err == nil {
+		d.err = err
+	}
+}
+
+func (d *drain) failure() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.err
+}
+
+// report calls progress at intervals until the returned function is called.
+func report(progress func(Summary), summary func() Summary) (stop func()) {
+	if progress == nil {
+		return func() {}
+	}
+	over := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(progressInterval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+				progress(summary())
+			}
+		}
+	})
+	return func() {
+		close(over)
+		wg.Wait()
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

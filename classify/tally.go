@@ -1,0 +1,73 @@
+package classify
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"vesti.nixg.ru/ledger"
+)
+
+// counter is the counter of one outcome; nil counts nothing.
+type counter = *atomic.Int64
+
+// tally counts what a run has done.
+type tally struct {
+	claimed, classified, failed, returned, parked, stale atomic.Int64
+
+	// changed hears of posts handed on; nil in a run that does not count them.
+	changed chan struct{}
+	mu      sync.Mutex
+	handed  map[ledger.PostNum]struct{} // handed on by this run and not yet claimed again
+}
+
+func (t *tally) summary(took time.Duration) Summary {
+	t.mu.Lock()
+	waiting := len(t.handed)
+	t.mu.Unlock()
+	return Summary{
+		Claimed:    int(t.claimed.Load()),
+		Classified: int(t.classified.Load()),
+		Failed:     int(t.failed.Load()),
+		Returned:   int(t.returned.Load()) + waiting,
+		Parked:     int(t.parked.Load()),
+		Stale:      int(t.stale.Load()),
+		DurationMS: took.Milliseconds(),
+		Duration:   took,
+	}
+}
+
+func (t *tally) handOn(post ledger.PostNum) {
+	if t.changed == nil {
+		return
+	}
+	t.mu.Lock()
+	t.handed[post] = struct{}{}
+	t.mu.Unlock()
+	select {
+	case t.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (t *tally) anyHanded() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.handed) > 0
+}
+
+func (t *tally) wasHanded(post ledger.PostNum) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, ok := t.handed[post]
+	return ok
+}
+
+// takeHanded reports whether this run handed the post on, and forgets it.
+func (t *tally) takeHanded(post ledger.PostNum) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, ok := t.handed[post]
+	delete(t.handed, post)
+	return ok
+}
