@@ -20,6 +20,7 @@ const (
 	TypePostReviewed    Type = 10
 	TypeStoryGrouped    Type = 11
 	TypeStoryUngrouped  Type = 12
+	TypePostExpired     Type = 13
 
 	TypeSourceCrawled   Type = 32
 	TypeSourceFailed    Type = 33
@@ -35,6 +36,7 @@ func Types() []Type {
 	return []Type{
 		TypePostFetched, TypePostSeenAgain, TypePostRevised, TypePostClassified, TypePostFailed, TypePostReturned,
 		TypePostMeasured, TypePostRemoved, TypePostPrioritised, TypePostReviewed, TypeStoryGrouped, TypeStoryUngrouped,
+		TypePostExpired,
 		TypeSourceCrawled, TypeSourceFailed, TypeSourceThrottled, TypeSourceReset, TypeSourceMoved, TypeRunsSummarised,
 		TypeBodiesDropped,
 	}
@@ -68,6 +70,8 @@ func (t Type) String() string {
 		return "StoryGrouped"
 	case TypeStoryUngrouped:
 		return "StoryUngrouped"
+	case TypePostExpired:
+		return "PostExpired"
 	case TypeSourceCrawled:
 		return "SourceCrawled"
 	case TypeSourceFailed:

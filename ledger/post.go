@@ -78,14 +78,18 @@ type PostRevised struct {
 	Revision  int // 1 for the first; counts New ones only
 	New       bool
 	Requeued  bool // the post goes back to the queue: more than a tenth of its words changed
-	Hash      Hash // of the normalised text
-	Title     string
-	Text      string // held apart by engines and read only on request; "" where the text did not change
-	TextLen   int    // bytes; 0 where the text did not change
-	TextFrom  TextOrigin
-	URL       string
-	Published time.Time
-	LinkedTo  PostNum // another post that has this text already
+	// TextChanged: the post's newest text is now this event's. Where it is false
+	// only the title or the URL changed, and Text is empty.
+	TextChanged  bool
+	Hash         Hash // of the normalised text, whether it changed or not
+	Title        string
+	Text         string // held apart by engines and read only on request; "" where the text did not change
+	TextLen      int    // bytes; 0 where the text did not change
+	TextFrom     TextOrigin
+	URL          string
+	CanonicalURL string
+	Published    time.Time
+	LinkedTo     PostNum // another post that has this text already
 }
 
 // Reason is one ground of a decision.
@@ -219,6 +223,12 @@ type StoryGrouped struct {
 // StoryUngrouped records that the post leaves its story.
 type StoryUngrouped struct{ Story PostNum }
 
+// PostExpired: retention removed the texts of a post that is older than a
+// setting. It leaves search and the lists; its identity, its events and its
+// state stay, so that the same text or item never comes back as new. A later
+// revision with another text brings it back.
+type PostExpired struct{}
+
 // EventType implements Payload.
 func (PostFetched) EventType() Type { return TypePostFetched }
 
@@ -254,3 +264,6 @@ func (StoryGrouped) EventType() Type { return TypeStoryGrouped }
 
 // EventType implements Payload.
 func (StoryUngrouped) EventType() Type { return TypeStoryUngrouped }
+
+// EventType implements Payload.
+func (PostExpired) EventType() Type { return TypePostExpired }

@@ -46,7 +46,7 @@ type Post struct {
 	Fetched   time.Time
 	Item      Item // as first fetched, with the newest title and text
 	Revisions int
-	LinkedTo  PostNum // another post with the same canonical URL; zero for none
+	LinkedTo  PostNum // another post with the same canonical URL or the text of a revision; zero for none
 	// Decision is the newest classification, zero for none.
 	Decision Classification
 }

@@ -63,6 +63,7 @@ type PostState struct {
 	Cause       Cause     // of the last failure; "" since the last success
 	Removed     bool      // gone at its source
 	Story       PostNum   // zero for none
+	Expired     bool      // retention removed its texts
 }
 
 // EffectiveDirection is the editor's direction where there is one, else the
@@ -99,6 +100,9 @@ func (s PostState) Apply(e Event) (PostState, error) {
 	case PostFailed:
 		return s.failed(e, p)
 	case PostReturned:
+		if s.Expired {
+			return s, refuse(s, e) // there is nothing left to judge
+		}
 		return s.returned(e, p), nil
 	case PostPrioritised:
 		s.Lane = p.Lane
@@ -111,12 +115,20 @@ func (s PostState) Apply(e Event) (PostState, error) {
 		s.Story = p.Story
 	case StoryUngrouped:
 		s.Story = 0
+	case PostExpired:
+		if s.Status == StatusPending || s.Expired {
+			return s, refuse(s, e)
+		}
+		s.Expired = true
 	}
 	return s, nil
 }
 
 func (s PostState) revised(e Event, p PostRevised) PostState {
 	s.Revision = p.Revision
+	if p.TextChanged {
+		s.Expired = false
+	}
 	if p.Requeued {
 		s = s.queue(e.At, StageFirst)
 	}

@@ -2,6 +2,11 @@ package ledger
 
 import "context"
 
+// DerivedNamespace begins the namespaces whose content can be rebuilt from the
+// log: projections. Backups leave them out, so that a restored ledger finds
+// every projection at its start.
+const DerivedNamespace = "projections/"
+
 // Store is a small transactional key-value space beside the log, for what is
 // derived from it (projections) and what is no history (accounts, sessions,
 // saved searches). An engine gives one per namespace; keys of different
