@@ -38,6 +38,20 @@ type Sink interface {
 	Append(ctx context.Context, items []ledger.Item) ([]ledger.Appended, error)
 	// Record stores events that are no items: PostMeasured, PostRemoved.
 	Record(ctx context.Context, events ...ledger.Event) ([]ledger.Seq, error)
+	// Drop keeps what the source's rules left out, to be looked up, and returns
+	// how many of them were not dropped before: what counts in Report.Dropped.
+	Drop(ctx context.Context, entries []Dropped) (int, error)
+}
+
+// Dropped is an entry that one of its source's rules left out.
+type Dropped struct {
+	Source    ledger.Slug
+	Key       ledger.ItemKey
+	Title     string
+	URL       string
+	Published time.Time // zero for unknown
+	Rule      string    // as in the configuration, with "keep" or "block" before it
+	At        time.Time // given by the sink where zero
 }
 
 // Report is what a run found.
@@ -45,7 +59,7 @@ type Report struct {
 	HTTPStatus  int // of the last answer; 0 for none
 	Entries     int // in the document, before the limit
 	Fetched     int // looked at
-	Dropped     int // left out by the source's own rules
+	Dropped     int // left out by the source's own rules for the first time
 	New         int
 	SeenAgain   int
 	Revised     int

@@ -3,7 +3,11 @@
 // is the business of the packages below it, one for each Kind.
 package crawl
 
-import "vesti.nixg.ru/ledger"
+import (
+	"net/url"
+
+	"vesti.nixg.ru/ledger"
+)
 
 // Source is one entry of sources.yaml.
 type Source struct {
@@ -30,6 +34,38 @@ type Source struct {
 	Headers      map[string]string // sent with each request to its feed
 	UserAgent    string            // in place of the configured one
 	Backfill     int               // Telegram: messages of the first run; default 100
+}
+
+// Lane is the queue's lane for the source's new posts.
+func (s Source) Lane() ledger.Lane {
+	if s.IsOwn {
+		return ledger.LaneOwn
+	}
+	return s.Priority.Lane()
+}
+
+// FeedAddress is the URL to ask for the source's feed: the target of a
+// permanent redirect where there was one, else the configured one. A dead
+// source's probe goes back to the configured one, since the target may be what
+// is wrong; so does a source whose configured URL was changed after the move.
+func (s Source) FeedAddress(state ledger.SourceState) string {
+	moved := state.MovedTo != "" && state.MovedFrom == s.FeedURL
+	if !moved || state.Status == ledger.SourceDead {
+		return s.FeedURL
+	}
+	return state.MovedTo
+}
+
+// OwnURLs are the configured addresses of the source: with AllowPrivate their
+// hosts, by name and port, may be private addresses.
+func (s Source) OwnURLs() []*url.URL {
+	var own []*url.URL
+	for _, raw := range []string{s.FeedURL, s.URL} {
+		if u, err := url.Parse(raw); err == nil && u.Host != "" {
+			own = append(own, u)
+		}
+	}
+	return own
 }
 
 // FullText says when the article's page is fetched for an entry.
