@@ -15,7 +15,7 @@ const minBeat = 10 * time.Millisecond
 
 // held is a claim whose lease is renewed until end.
 type held struct {
-	ctx    context.Context //nolint:containedctx // the work on this claim; ends when the claim is lost
+	ctx    context.Context // the work on this claim; ends when the claim is lost
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 

@@ -19,8 +19,8 @@ const outcomeTimeout = 5 * time.Second
 // run is one Run or Drain of a pool.
 type run struct {
 	pool        *Pool
-	ctx         context.Context //nolint:containedctx // a run is a scope: no claims after it
-	work        context.Context //nolint:containedctx // outlives ctx by the grace period
+	ctx         context.Context // a run is a scope: no claims after it
+	work        context.Context // outlives ctx by the grace period
 	completions sync.WaitGroup  // queued and not yet durable
 	tally       tally
 }

@@ -1,0 +1,73 @@
+package keyword
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync/atomic"
+
+	"vesti.nixg.ru/ledger"
+)
+
+// Classifier holds the rule set in force. It is safe for concurrent use.
+type Classifier struct {
+	path       string
+	directions []ledger.Direction
+	rules      atomic.Pointer[Rules]
+}
+
+// Open returns a classifier with the rules in the file at path, for the given
+// directions; with path "" it has the starter rules.
+func Open(path string, directions []ledger.Direction) (*Classifier, error) {
+	c := &Classifier{path: path, directions: directions}
+	if _, err := c.Reload(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// New returns a classifier with these rules, which Reload leaves in force.
+func New(r *Rules) *Classifier {
+	c := new(Classifier)
+	c.rules.Store(r)
+	return c
+}
+
+// Rules returns the rule set in force.
+func (c *Classifier) Rules() *Rules { return c.rules.Load() }
+
+// Reload reads the file again and reports whether the rules are others now. A
+// file that cannot be read or has mistakes leaves the rules in force; the error
+// says what is wrong with it.
+func (c *Classifier) Reload() (changed bool, err error) {
+	before := c.rules.Load()
+	if before != nil && c.directions == nil && c.path == "" {
+		return false, nil
+	}
+	r, err := c.load()
+	if err != nil {
+		return false, err
+	}
+	c.rules.Store(r)
+	return before == nil || before.hash != r.hash, nil
+}
+
+func (c *Classifier) load() (*Rules, error) {
+	if c.path == "" {
+		return ParseStarter(c.directions)
+	}
+	data, err := os.ReadFile(c.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: rules file %s does not exist: write the starter rules there, or leave the setting empty", ledger.ErrNotFound, c.path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read rules: %w", err)
+	}
+	return Parse(c.path, data, c.directions)
+}
+
+// Classify judges an item by the rules in force, with reasons and a summary.
+func (c *Classifier) Classify(item *ledger.Item) (ledger.Classification, Verdict) {
+	return c.Rules().Explain(item)
+}

@@ -1,0 +1,245 @@
+package keyword
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"vesti.nixg.ru/classify/words"
+	"vesti.nixg.ru/ledger"
+)
+
+// defaultSourceWeight is what a source's own direction counts.
+const defaultSourceWeight = 1.0
+
+// Rules is a compiled rule set. It does not change and is safe for concurrent
+// use.
+type Rules struct {
+	hash         string
+	directions   []ledger.Direction
+	sourceWeight float64
+	rules        []rule
+	keywords     []keyword
+	matcher      matcher
+}
+
+// rule is one rule, for a direction or for interest.
+type rule struct {
+	name      string
+	direction int // index of directions; interestRule for none
+	weight    float64
+	sources   map[ledger.Slug]struct{} // nil for all
+}
+
+const interestRule = -1
+
+// keyword is one keyword of a rule.
+type keyword struct {
+	rule     int
+	negative bool
+}
+
+// Hash identifies the rules: equal for files that differ in layout and comments
+// only.
+func (r *Rules) Hash() string { return r.hash }
+
+// Directions lists the directions that the rules choose from. The caller must
+// not change it.
+func (r *Rules) Directions() []ledger.Direction { return r.directions }
+
+// Size returns the number of rules and of keywords.
+func (r *Rules) Size() (rules, keywords int) { return len(r.rules), len(r.keywords) }
+
+// compiler builds Rules and collects what is wrong.
+type compiler struct {
+	rules   *Rules
+	build   builder
+	canon   strings.Builder
+	errs    []fileError
+	seen    map[string]int // rule names and their lines
+	stemmer words.Stemmer
+}
+
+func compile(f file, directions []ledger.Direction) (*Rules, []fileError) {
+	c := compiler{rules: &Rules{directions: slices.Clone(directions), sourceWeight: defaultSourceWeight}, seen: make(map[string]int)}
+	c.build.init()
+	if f.SourceWeight != nil {
+		c.rules.sourceWeight = *f.SourceWeight
+		if *f.SourceWeight < 0 || *f.SourceWeight > maxWeight {
+			c.fail(1, "", "source_weight %v: want 0 to %v", *f.SourceWeight, maxWeight)
+		}
+	}
+	fmt.Fprintf(&c.canon, "source_weight %v\n", c.rules.sourceWeight)
+	names := slices.Sorted(maps.Keys(f.Directions))
+	if len(directions) == 0 {
+		for _, n := range names {
+			c.rules.directions = append(c.rules.directions, ledger.Direction(n))
+		}
+	}
+	for _, n := range names {
+		c.direction(n, f.Directions[n])
+	}
+	for _, r := range f.Interest {
+		c.rule(r, interestRule, 1)
+	}
+	c.rules.matcher = c.build.matcher()
+	c.rules.hash = ledger.HashOf(c.canon.String()).String()[:16]
+	return c.rules, c.errs
+}
+
+func (c *compiler) fail(line int, rule, format string, args ...any) {
+	c.errs = append(c.errs, fileError{line: line, rule: rule, text: fmt.Sprintf(format, args...)})
+}
+
+func (c *compiler) direction(name string, rules []fileRule) {
+	i := slices.Index(c.rules.directions, ledger.Direction(name))
+	if i < 0 {
+		line := 0
+		if len(rules) > 0 {
+			line = rules[0].Rule.line
+		}
+		c.fail(line, "", "direction %q is not configured: want one of %s", name, join(c.rules.directions))
+		return
+	}
+	for _, r := range rules {
+		c.rule(r, i, maxWeight)
+	}
+}
+
+func join(directions []ledger.Direction) string {
+	var b strings.Builder
+	for i, d := range directions {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(d))
+	}
+	return b.String()
+}
+
+func (c *compiler) rule(r fileRule, direction int, limit float64) {
+	name, line := r.Rule.text, r.Rule.line
+	if name == "" {
+		if len(r.Keywords) > 0 {
+			line = r.Keywords[0].line
+		}
+		c.fail(line, "", "a rule has no name: give it one with \"rule:\"")
+		return
+	}
+	if first, dup := c.seen[name]; dup {
+		c.fail(line, name, "the name is taken by the rule at line %d", first)
+		return
+	}
+	c.seen[name] = line
+	compiled := rule{name: name, direction: direction, weight: 1}
+	if r.Weight != nil {
+		compiled.weight = r.Weight.value
+		if w := r.Weight.value; w == 0 || w != w || w < -limit || w > limit {
+			c.fail(r.Weight.line, name, "weight %v: want a number from %v to %v, not 0", w, -limit, limit)
+		}
+	}
+	if len(r.Keywords) == 0 {
+		c.fail(line, name, "it has no keywords")
+	}
+	for _, s := range r.Sources {
+		if err := ledger.Slug(s.text).Validate(); err != nil {
+			c.fail(s.line, name, "source: %v", err)
+			continue
+		}
+		if compiled.sources == nil {
+			compiled.sources = make(map[ledger.Slug]struct{})
+		}
+		compiled.sources[ledger.Slug(s.text)] = struct{}{}
+	}
+	index := len(c.rules.rules)
+	c.rules.rules = append(c.rules.rules, compiled)
+	fmt.Fprintf(&c.canon, "rule %q of %d weight %v sources %q\n", name, direction, compiled.weight, slices.Sorted(maps.Keys(compiled.sources)))
+	c.keywords(r.Keywords, name, keyword{rule: index})
+	c.keywords(r.Negative, name, keyword{rule: index, negative: true})
+}
+
+func (c *compiler) keywords(list []located, rule string, k keyword) {
+	var patterns []string
+	for _, l := range list {
+		p, err := c.pattern(l.text)
+		if err != nil {
+			c.fail(l.line, rule, "keyword %q: %v", l.text, err)
+			continue
+		}
+		key := patternKey(p)
+		if slices.Contains(patterns, key) {
+			continue // another form of the same words
+		}
+		patterns = append(patterns, key)
+		c.build.add(p, int32(len(c.rules.keywords)))
+		c.rules.keywords = append(c.rules.keywords, k)
+	}
+	slices.Sort(patterns)
+	fmt.Fprintf(&c.canon, "negative %v %q\n", k.negative, patterns)
+}
+
+// pattern reads a keyword: words that match by their stem, or in quotes by
+// their form.
+func (c *compiler) pattern(text string) ([]patternWord, error) {
+	exact := len(text) >= 2 && text[0] == '"' && text[len(text)-1] == '"'
+	var s words.Scanner
+	s.Reset(strings.Trim(text, `"`))
+	var p []patternWord
+	for s.Next() {
+		start, end := s.Span()
+		w := patternWord{text: string(s.Folded()), exact: exact}
+		raw := strings.Trim(text, `"`)[start:end]
+		if !exact {
+			w = c.inflected(w.text, raw, s.Script())
+		}
+		p = append(p, w)
+	}
+	switch {
+	case len(p) == 0:
+		return nil, fmt.Errorf("has no letter and no digit")
+	case len(p) > MaxPhrase:
+		return nil, fmt.Errorf("has %d words, at most %d", len(p), MaxPhrase)
+	}
+	return p, nil
+}
+
+// inflected decides how a word matches. Abbreviations in capitals, words of
+// other scripts and stems too short to tell words apart match by form only.
+func (c *compiler) inflected(folded, raw string, script words.Script) patternWord {
+	if script == words.Other || isAcronym(raw) {
+		return patternWord{text: folded, exact: true}
+	}
+	stem := c.stemmer.Stem(folded, script)
+	if len([]rune(stem)) < 3 {
+		return patternWord{text: folded, exact: true}
+	}
+	return patternWord{text: stem}
+}
+
+// isAcronym reports whether a word is in capitals throughout and has at least
+// two, "МЧС".
+func isAcronym(raw string) bool {
+	return strings.ToUpper(raw) == raw && strings.ToLower(raw) != raw && len([]rune(raw)) > 1
+}
+
+func patternKey(p []patternWord) string {
+	parts := make([]string, len(p))
+	for i, w := range p {
+		parts[i] = strconv.FormatBool(w.exact)[:1] + w.text
+	}
+	return strings.Join(parts, " ")
+}
+
+// bySum orders the directions by their score, the largest first, then by their
+// place in the configuration.
+func bySum(scores []float64) []int {
+	order := make([]int, len(scores))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+	return order
+}

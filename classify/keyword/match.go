@@ -1,0 +1,239 @@
+package keyword
+
+import (
+	"encoding/binary"
+
+	"vesti.nixg.ru/classify/words"
+)
+
+// The matcher walks once through the words of a text. Most of them begin like
+// no keyword: a small bit set of beginnings lets them go for the price of a
+// hash. The others are looked up by form and by stem. Where a word begins a
+// keyword, the words after it decide.
+
+// patternWord is one word of a keyword.
+type patternWord struct {
+	text  string
+	exact bool // matches this form; else every form with this stem
+}
+
+// wordID numbers the words of all keywords; a form and a stem have IDs of their
+// own. Zero is a word of no keyword.
+type wordID = int32
+
+type matcher struct {
+	begins   prefixSet
+	forms    map[string]wordID
+	stems    map[string]wordID
+	patterns [][]pattern // by the ID of their first word
+}
+
+// pattern is a keyword whose first word is known.
+type pattern struct {
+	rest    []wordID
+	keyword int32
+}
+
+// token is a word of the text that is also one of a keyword.
+type token struct {
+	form, stem wordID
+	start, end int32
+	place      int32 // its number among the text's words
+	brk        bool
+}
+
+// hit is a keyword found.
+type hit struct {
+	keyword    int32
+	start, end int32 // in the title or the text
+	place      int32 // of its first word
+	title      bool
+}
+
+// scratch is the memory that one match needs. It grows with texts, not with
+// rules.
+type scratch struct {
+	scanner words.Scanner
+	stemmer words.Stemmer
+	memo    stemMemo
+	tokens  []token
+	hits    []hit
+}
+
+// find appends the keywords in text to s.hits and returns the number of words.
+func (m *matcher) find(s *scratch, text string, title bool) int {
+	s.tokens = s.tokens[:0]
+	place := int32(0)
+	s.scanner.Reset(text)
+	for s.scanner.Next() {
+		place++
+		word := s.scanner.Folded()
+		if !m.begins.has(word) {
+			continue
+		}
+		form, stem := m.forms[string(word)], m.stem(s, word)
+		if form == 0 && stem == 0 {
+			continue
+		}
+		start, end := s.scanner.Span()
+		s.tokens = append(s.tokens, token{
+			form: form, stem: stem, start: int32(start), end: int32(end), place: place, brk: s.scanner.Break(),
+		})
+	}
+	for i, t := range s.tokens {
+		for _, id := range [2]wordID{t.form, t.stem} {
+			if id == 0 {
+				continue
+			}
+			for _, p := range m.patterns[id] {
+				if last, ok := follow(s.tokens, i, p.rest); ok {
+					s.hits = append(s.hits, hit{keyword: p.keyword, start: t.start, end: s.tokens[last].end, place: t.place, title: title})
+				}
+			}
+		}
+	}
+	return int(place)
+}
+
+// follow reports whether the words rest stand right after token i, in the same
+// sentence, and which token is the last of them.
+func follow(tokens []token, i int, rest []wordID) (last int, ok bool) {
+	for n, id := range rest {
+		j := i + n + 1
+		if j >= len(tokens) || tokens[j].place != tokens[i].place+int32(n+1) || tokens[j].brk {
+			return 0, false
+		}
+		if tokens[j].form != id && tokens[j].stem != id {
+			return 0, false
+		}
+	}
+	return i + len(rest), true
+}
+
+func (m *matcher) stem(s *scratch, word []byte) wordID {
+	script := s.scanner.Script()
+	if script == words.Other || len(m.stems) == 0 {
+		return 0
+	}
+	if id, ok := s.memo.get(word); ok {
+		return id
+	}
+	id := m.stems[s.stemmer.Stem(string(word), script)]
+	s.memo.put(word, id)
+	return id
+}
+
+// builder gathers patterns.
+type builder struct {
+	m        matcher
+	next     wordID
+	patterns map[wordID][]pattern
+}
+
+func (b *builder) init() {
+	b.m.forms, b.m.stems = make(map[string]wordID), make(map[string]wordID)
+	b.patterns = make(map[wordID][]pattern)
+}
+
+func (b *builder) add(p []patternWord, keyword int32) {
+	ids := make([]wordID, len(p))
+	for i, w := range p {
+		ids[i] = b.id(w)
+	}
+	b.patterns[ids[0]] = append(b.patterns[ids[0]], pattern{rest: ids[1:], keyword: keyword})
+}
+
+func (b *builder) id(w patternWord) wordID {
+	table := b.m.stems
+	if w.exact {
+		table = b.m.forms
+	}
+	if id, ok := table[w.text]; ok {
+		return id
+	}
+	b.next++
+	table[w.text] = b.next
+	return b.next
+}
+
+func (b *builder) matcher() matcher {
+	b.m.patterns = make([][]pattern, b.next+1)
+	for id, p := range b.patterns {
+		b.m.patterns[id] = p
+	}
+	for form := range b.m.forms {
+		b.m.begins.add(form)
+	}
+	for stem := range b.m.stems {
+		b.m.begins.add(stem)
+		// The English stemmer makes a final y an i, which counts where the stem is
+		// no longer than the prefix that is looked at.
+		if n := len(stem) - 1; n >= 0 && n < latinPrefix && stem[n] == 'i' {
+			b.m.begins.add(stem[:n] + "y")
+		}
+	}
+	words.Exceptions(func(word, stem string) {
+		if _, ok := b.m.stems[stem]; ok {
+			b.m.begins.add(word)
+		}
+	})
+	return b.m
+}
+
+// prefixSet is a bit set of the hashes of the words' first three letters. A
+// stemmer changes none of them: it takes letters from the end, and what is left
+// has three at least.
+type prefixSet [1 << (prefixBits - 6)]uint64
+
+const (
+	prefixBits     = 15
+	latinPrefix    = 3 // bytes
+	cyrillicPrefix = 6
+)
+
+func (s *prefixSet) add(word string) {
+	h := prefixHash([]byte(word))
+	s[h>>6] |= 1 << (h & 63)
+}
+
+func (s *prefixSet) has(word []byte) bool {
+	h := prefixHash(word)
+	return s[h>>6]&(1<<(h&63)) != 0
+}
+
+func prefixHash(word []byte) uint64 {
+	n := latinPrefix
+	if len(word) > 0 && word[0] >= 0x80 {
+		n = cyrillicPrefix
+	}
+	var b [8]byte
+	copy(b[:], word[:min(n, len(word))])
+	return binary.LittleEndian.Uint64(b[:]) * 0x9E3779B97F4A7C15 >> (64 - prefixBits)
+}
+
+// stemMemo remembers the stems of words seen lately: a few hundred make up most
+// of all texts.
+type stemMemo [1 << memoBits]struct {
+	word string
+	id   wordID
+}
+
+const memoBits = 12
+
+func (m *stemMemo) get(word []byte) (wordID, bool) {
+	e := &m[memoHash(word)]
+	return e.id, e.word == string(word) && e.word != ""
+}
+
+func (m *stemMemo) put(word []byte, id wordID) {
+	e := &m[memoHash(word)]
+	e.word, e.id = string(word), id
+}
+
+func memoHash(word []byte) uint64 {
+	h := uint64(14695981039346656037)
+	for _, c := range word {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return (h ^ h>>32) & (1<<memoBits - 1)
+}

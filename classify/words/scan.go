@@ -1,0 +1,260 @@
+// Package words takes texts apart the same way for every classifier: into
+// folded words with Unicode boundaries, into stems by script, into sentences.
+package words
+
+import (
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Script is the alphabet that a word is written in.
+type Script uint8
+
+// The scripts. A word with a digit, with letters of several alphabets or with
+// some that neither Russian nor English has is Other: no stemmer knows it.
+const (
+	Other Script = iota
+	Cyrillic
+	Latin
+)
+
+// Scanner walks through the words of a text: runs of letters and digits, folded
+// to lower case with ё as е and without accents. Hyphens, dots and apostrophes
+// part words; "c++" and "c#" keep their signs. Invisible characters inside a
+// word do not part it.
+//
+// The zero Scanner has an empty text; Reset gives it one. It reuses its memory
+// and is not safe for concurrent use.
+type Scanner struct {
+	text       string
+	pos        int
+	start, end int
+	folded     []byte
+	script     Script
+	brk        bool
+}
+
+// Reset begins at the start of text.
+func (s *Scanner) Reset(text string) {
+	s.text, s.pos, s.start, s.end = text, 0, 0, 0
+}
+
+// Folded is the current word, folded. It is valid until the next call of Next.
+func (s *Scanner) Folded() []byte { return s.folded }
+
+// Span is where the current word stands in the text, in bytes.
+func (s *Scanner) Span() (start, end int) { return s.start, s.end }
+
+// Script is the current word's script.
+func (s *Scanner) Script() Script { return s.script }
+
+// Break reports whether a sentence or a line ended before the current word.
+func (s *Scanner) Break() bool { return s.brk }
+
+// Next goes to the next word and reports whether there is one.
+func (s *Scanner) Next() bool {
+	s.brk = s.start == 0 && s.end == 0
+	ended := false // a full stop was the last character
+	for s.pos < len(s.text) {
+		c, size := s.class(s.pos)
+		switch c {
+		case letter, digit:
+			s.word()
+			return true
+		case lineEnd:
+			s.brk, ended = true, false
+		case space:
+			s.brk = s.brk || ended
+			ended = false
+		case stop:
+			ended = true
+		case closer, ignored:
+		case mark, other:
+			ended = false
+		}
+		s.pos += size
+	}
+	return false
+}
+
+// word reads the word that begins at pos.
+func (s *Scanner) word() {
+	s.folded = s.folded[:0]
+	s.start = s.pos
+	cyrillic, latin, rest := false, false, false
+	for s.pos < len(s.text) {
+		b := s.text[s.pos]
+		if b < utf8.RuneSelf {
+			switch {
+			case b >= 'a' && b <= 'z':
+				latin = true
+			case b >= 'A' && b <= 'Z':
+				latin = true
+				b += 'a' - 'A'
+			case b >= '0' && b <= '9':
+				rest = true
+			default:
+				s.end = s.pos
+				s.script = script(cyrillic, latin, rest)
+				s.signs(b)
+				return
+			}
+			s.folded = append(s.folded, b)
+			s.pos++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s.text[s.pos:])
+		switch {
+		case r >= 'а' && r <= 'я':
+			cyrillic = true
+		case r >= 'А' && r <= 'Я':
+			cyrillic = true
+			r += 'а' - 'А'
+		case r == 'ё' || r == 'Ё':
+			cyrillic = true
+			r = 'е'
+		case unicode.IsLetter(r):
+			r = unicode.ToLower(r)
+			switch {
+			case unicode.Is(unicode.Latin, r):
+				latin = true
+				if r = base(r); r > 'z' {
+					rest = true
+				}
+			default: // other alphabets, and letters that Russian does not have
+				rest = true
+			}
+		case unicode.IsDigit(r):
+			rest = true
+		case r == breve && endsInI(s.folded): // й in two characters
+			s.folded = utf8.AppendRune(s.folded[:len(s.folded)-len("и")], 'й')
+			s.pos += size
+			continue
+		case unicode.Is(unicode.Mn, r), unicode.Is(unicode.Cf, r):
+			s.pos += size
+			continue
+		default:
+			s.end = s.pos
+			s.script = script(cyrillic, latin, rest)
+			return
+		}
+		s.folded = utf8.AppendRune(s.folded, r)
+		s.pos += size
+	}
+	s.end = s.pos
+	s.script = script(cyrillic, latin, rest)
+}
+
+// signs takes the signs of "c++" and "c#" into the word that ends before b.
+func (s *Scanner) signs(b byte) {
+	rest := s.text[s.pos:]
+	n := 0
+	switch {
+	case b == '#':
+		n = 1
+	case b == '+' && len(rest) > 1 && rest[1] == '+':
+		n = 2
+	default:
+		return
+	}
+	if c, _ := s.class(s.pos + n); c == letter || c == digit {
+		return
+	}
+	s.folded = append(s.folded, rest[:n]...)
+	s.pos += n
+	s.end = s.pos
+	s.script = Other
+}
+
+// The classes of characters that Next tells apart.
+type class uint8
+
+const (
+	other class = iota
+	letter
+	digit
+	mark
+	space
+	lineEnd
+	stop   // may end a sentence
+	closer // may stand between a stop and the space after it
+	ignored
+)
+
+// class returns the class of the character at i; past the end it is a line's
+// end.
+func (s *Scanner) class(i int) (c class, size int) {
+	if i >= len(s.text) {
+		return lineEnd, 0
+	}
+	if b := s.text[i]; b < utf8.RuneSelf {
+		return asciiClass(b), 1
+	}
+	r, size := utf8.DecodeRuneInString(s.text[i:])
+	switch {
+	case unicode.IsLetter(r):
+		return letter, size
+	case unicode.IsDigit(r):
+		return digit, size
+	case r == '…':
+		return stop, size
+	case r == '»', r == '”', r == '’', r == '“':
+		return closer, size
+	case r == '\u2028', r == '\u2029', r == '\u0085':
+		return lineEnd, size
+	case unicode.IsSpace(r):
+		return space, size
+	case unicode.Is(unicode.Mn, r):
+		return mark, size
+	case unicode.Is(unicode.Cf, r):
+		return ignored, size
+	default:
+		return other, size
+	}
+}
+
+func asciiClass(b byte) class {
+	switch {
+	case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z':
+		return letter
+	case b >= '0' && b <= '9':
+		return digit
+	case b == '\n', b == '\r', b == '\v', b == '\f':
+		return lineEnd
+	case b == ' ', b == '\t':
+		return space
+	case b == '.', b == '!', b == '?', b == ';':
+		return stop
+	case b == '"', b == '\'', b == ')', b == ']':
+		return closer
+	default:
+		return other
+	}
+}
+
+const breve = '\u0306'
+
+func endsInI(b []byte) bool { return len(b) >= len("и") && string(b[len(b)-len("и"):]) == "и" }
+
+// base returns a Latin letter without its accents.
+func base(r rune) rune {
+	if d := norm.NFD.PropertiesString(string(r)).Decomposition(); len(d) > 0 {
+		r, _ = utf8.DecodeRune(d)
+	}
+	return r
+}
+
+func script(cyrillic, latin, rest bool) Script {
+	switch {
+	case rest, cyrillic && latin:
+		return Other
+	case cyrillic:
+		return Cyrillic
+	case latin:
+		return Latin
+	default:
+		return Other
+	}
+}
