@@ -34,7 +34,8 @@ type Sink interface {
 	// KnownItems tells which items are known, and by which fingerprint, so that
 	// no page is fetched for an entry that has not changed.
 	KnownItems(ctx context.Context, keys []ledger.ItemKey) ([]ledger.KnownItem, error)
-	// Append stores items and returns when they are durable.
+	// Append stores items and returns when they are durable. That of a dry run
+	// stores nothing, and its answers name no post.
 	Append(ctx context.Context, items []ledger.Item) ([]ledger.Appended, error)
 	// Record stores events that are no items: PostMeasured, PostRemoved.
 	Record(ctx context.Context, events ...ledger.Event) ([]ledger.Seq, error)
@@ -70,7 +71,7 @@ type Report struct {
 	Validators  ledger.Validators
 	Title       string // the feed's own
 	Cursor      string // how far an incremental source was read; "" leaves the old one
-	MovedTo     string // a permanent redirect's target; "" for none
+	MovedTo     string // a permanent redirect's target, or a renamed channel's new address; "" for none
 }
 
 // Count adds what a sink said of appended items.

@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -68,15 +69,10 @@ func (m *metrics) ended(crawler ledger.Crawler, end ending) {
 
 // closedCause keeps a kind's invention out of the label.
 func closedCause(c ledger.Cause) ledger.Cause {
-	if c == "" {
-		return ""
+	if c != "" && !slices.Contains(ledger.RunCauses(), c) {
+		return ledger.CauseInternal
 	}
-	for _, known := range ledger.RunCauses() {
-		if c == known {
-			return c
-		}
-	}
-	return ledger.CauseInternal
+	return c
 }
 
 // census is the registry counted.

@@ -151,8 +151,7 @@ func (c *Crawler) outcome(job Job, trigger ledger.Trigger, res ending) outcome {
 	var until time.Time
 	payload := func(next time.Time) ledger.Payload {
 		record.Next = next
-		var throttled *Throttled
-		if errors.As(res.err, &throttled) {
+		if throttled, ok := errors.AsType[*Throttled](res.err); ok {
 			until = throttled.Until
 			record.HTTPStatus = throttled.HTTPStatus
 			return ledger.SourceThrottled{Run: record, Until: throttled.Until.UTC(), Message: cutMessage(throttled.Message)}
@@ -192,26 +191,24 @@ func (c *Crawler) outcome(job Job, trigger ledger.Trigger, res ending) outcome {
 }
 
 // moved is what a run that worked says of the source's address: a new one, or
-// that the configured one answers by itself again.
+// that the configured one of a feed answers by itself again.
 func moved(job Job, res ending) (ledger.SourceMoved, bool) {
-	if res.err != nil || job.Source.FeedURL == "" {
+	configured, state := job.Source.address(), job.State
+	if res.err != nil {
 		return ledger.SourceMoved{}, false
 	}
-	asked, configured := job.Source.FeedAddress(job.State), job.Source.FeedURL
-	now := asked
+	if job.Source.FeedURL == "" {
+		target := res.report.MovedTo
+		return ledger.SourceMoved{From: configured, URL: target}, target != "" && target != state.MovedTo
+	}
+	now := job.Source.FeedAddress(state)
 	if res.report.MovedTo != "" {
 		now = res.report.MovedTo
 	}
-	before := job.State.MovedTo
-	if job.State.MovedFrom != configured {
-		before = ""
-	}
 	switch {
-	case now == configured && before == "" && job.State.MovedTo == "":
-		return ledger.SourceMoved{}, false
 	case now == configured:
-		return ledger.SourceMoved{From: configured}, true
-	case now == before:
+		return ledger.SourceMoved{From: configured}, state.MovedTo != ""
+	case now == state.MovedTo && state.MovedFrom == configured:
 		return ledger.SourceMoved{}, false
 	default:
 		return ledger.SourceMoved{From: configured, URL: now}, true
@@ -267,8 +264,7 @@ func (c *Crawler) postpone(ctx context.Context, e *entry, err error) {
 // asError is err as a typed one. A kind that returns another has a defect, and
 // its source shows it.
 func asError(err error) *Error {
-	var typed *Error
-	if errors.As(err, &typed) {
+	if typed, ok := errors.AsType[*Error](err); ok {
 		return typed
 	}
 	return &Error{Cause: ledger.CauseInternal, Message: err.Error(), Err: err}

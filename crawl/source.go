@@ -56,6 +56,14 @@ func (s Source) FeedAddress(state ledger.SourceState) string {
 	return state.MovedTo
 }
 
+// address is the configured address, of a feed or a channel.
+func (s Source) address() string {
+	if s.FeedURL == "" && s.Channel != "" {
+		return "https://t.me/" + s.Channel
+	}
+	return s.FeedURL
+}
+
 // OwnURLs are the configured addresses of the source: with AllowPrivate their
 // hosts, by name and port, may be private addresses.
 func (s Source) OwnURLs() []*url.URL {

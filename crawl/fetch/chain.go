@@ -222,8 +222,7 @@ func (ch *chain) answer(ctx context.Context, at *phase, resp *http.Response) (*R
 	}
 	body, truncated, err := readBody(resp, ch.request.MaxBytes, ch.request.ForPage)
 	if err != nil {
-		var failed *bodyError
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*bodyError](err); ok {
 			return nil, &crawl.Error{
 				Cause: failed.cause, HTTPStatus: resp.StatusCode, Message: ch.prefix() + failed.message, Err: failed.err,
 			}

@@ -214,8 +214,7 @@ func (c *Client) throttled(key string, resp *http.Response) *crawl.Throttled {
 
 // asThrottled turns a pause into the error that callers know.
 func asThrottled(host string, err error) error {
-	var p *pausedError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*pausedError](err); ok {
 		return &crawl.Throttled{Until: p.until, Message: host + " asked to wait"}
 	}
 	return err

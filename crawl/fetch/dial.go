@@ -122,7 +122,7 @@ func (d *dialer) race(ctx context.Context, network string, addrs []netip.Addr, p
 					delay.Reset(attemptDelay)
 				}
 			case won != nil:
-				r.conn.Close()
+				_ = r.conn.Close() // nobody has used it
 			default:
 				won = r.conn
 				cancel()

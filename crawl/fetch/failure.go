@@ -22,8 +22,7 @@ func (ch *chain) failure(ctx context.Context, at *phase, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var outer *url.Error
-	if errors.As(err, &outer) {
+	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err // without the URL, which may hold a credential
 	}
 	cause, what := classify(at, err)
@@ -36,15 +35,13 @@ func (ch *chain) failure(ctx context.Context, at *phase, err error) error {
 
 // classify tells the kinds of failures apart, the more telling ones first.
 func classify(at *phase, err error) (ledger.Cause, string) {
-	var blocked *blockedError
-	if errors.As(err, &blocked) {
+	if blocked, ok := errors.AsType[*blockedError](err); ok {
 		return ledger.CauseBlocked, blocked.Error()
 	}
 	if isTimeout(err) {
 		return ledger.CauseTimeout, "timeout while " + at.String()
 	}
-	var dns *net.DNSError
-	if errors.As(err, &dns) {
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		if dns.IsNotFound {
 			return ledger.CauseDNS, "the host name does not exist"
 		}
