@@ -1,7 +1,6 @@
 package keyword
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,15 +11,19 @@ import (
 	"vesti.nixg.ru/ledger"
 )
 
-// defaultSourceWeight is what a source's own direction counts.
-const defaultSourceWeight = 1.0
+const (
+	defaultSourceWeight = 1.0 // what a source's own direction counts
+	defaultMinScore     = 0.0
+)
 
 // Rules is a compiled rule set. It does not change and is safe for concurrent
 // use.
 type Rules struct {
 	hash         string
 	directions   []ledger.Direction
+	elsewhere    []string // subjects that are no directions
 	sourceWeight float64
+	minScore     float64
 	rules        []rule
 	keywords     []keyword
 	matcher      matcher
@@ -28,10 +31,10 @@ type Rules struct {
 
 // rule is one rule, for a direction or for interest.
 type rule struct {
-	name      string
-	direction int // index of directions; interestRule for none
-	weight    float64
-	sources   map[ledger.Slug]struct{} // nil for all
+	name    string
+	subject int // index of directions, then of elsewhere; interestRule for none
+	weight  float64
+	sources map[ledger.Slug]struct{} // nil for all
 }
 
 const interestRule = -1
@@ -40,6 +43,18 @@ const interestRule = -1
 type keyword struct {
 	rule     int
 	negative bool
+}
+
+// subject names a rule's subject: a direction, one elsewhere, or interest.
+func (r *Rules) subject(i int) string {
+	switch {
+	case i == interestRule:
+		return "interest"
+	case i < len(r.directions):
+		return string(r.directions[i])
+	default:
+		return r.elsewhere[i-len(r.directions)]
+	}
 }
 
 // Hash identifies the rules: equal for files that differ in layout and comments
@@ -64,15 +79,10 @@ type compiler struct {
 }
 
 func compile(f file, directions []ledger.Direction) (*Rules, []fileError) {
-	c := compiler{rules: &Rules{directions: slices.Clone(directions), sourceWeight: defaultSourceWeight}, seen: make(map[string]int)}
+	c := compiler{rules: &Rules{directions: slices.Clone(directions)}, seen: make(map[string]int)}
 	c.build.init()
-	if f.SourceWeight != nil {
-		c.rules.sourceWeight = *f.SourceWeight
-		if *f.SourceWeight < 0 || *f.SourceWeight > maxWeight {
-			c.fail(1, "", "source_weight %v: want 0 to %v", *f.SourceWeight, maxWeight)
-		}
-	}
-	fmt.Fprintf(&c.canon, "source_weight %v\n", c.rules.sourceWeight)
+	c.rules.sourceWeight = c.setting("source_weight", f.SourceWeight, defaultSourceWeight)
+	c.rules.minScore = c.setting("min_score", f.MinScore, defaultMinScore)
 	names := slices.Sorted(maps.Keys(f.Directions))
 	if len(directions) == 0 {
 		for _, n := range names {
@@ -82,12 +92,42 @@ func compile(f file, directions []ledger.Direction) (*Rules, []fileError) {
 	for _, n := range names {
 		c.direction(n, f.Directions[n])
 	}
+	for _, n := range slices.Sorted(maps.Keys(f.Elsewhere)) {
+		if slices.Contains(c.rules.directions, ledger.Direction(n)) {
+			c.fail(firstLine(f.Elsewhere[n]), "", "%q is a direction: its rules belong under directions", n)
+			continue
+		}
+		c.rules.elsewhere = append(c.rules.elsewhere, n)
+		for _, r := range f.Elsewhere[n] {
+			c.rule(r, len(c.rules.directions)+len(c.rules.elsewhere)-1, maxWeight)
+		}
+	}
 	for _, r := range f.Interest {
 		c.rule(r, interestRule, 1)
 	}
 	c.rules.matcher = c.build.matcher()
 	c.rules.hash = ledger.HashOf(c.canon.String()).String()[:16]
 	return c.rules, c.errs
+}
+
+// setting checks a setting of the whole file.
+func (c *compiler) setting(name string, given *float64, standard float64) float64 {
+	value := standard
+	if given != nil {
+		value = *given
+	}
+	if !(value >= 0 && value <= maxWeight) {
+		c.fail(1, "", "%s %v: want 0 to %v", name, value, maxWeight)
+	}
+	fmt.Fprintf(&c.canon, "%s %v\n", name, value)
+	return value
+}
+
+func firstLine(rules []fileRule) int {
+	if len(rules) == 0 {
+		return 0
+	}
+	return rules[0].Rule.line
 }
 
 func (c *compiler) fail(line int, rule, format string, args ...any) {
@@ -97,11 +137,7 @@ func (c *compiler) fail(line int, rule, format string, args ...any) {
 func (c *compiler) direction(name string, rules []fileRule) {
 	i := slices.Index(c.rules.directions, ledger.Direction(name))
 	if i < 0 {
-		line := 0
-		if len(rules) > 0 {
-			line = rules[0].Rule.line
-		}
-		c.fail(line, "", "direction %q is not configured: want one of %s", name, join(c.rules.directions))
+		c.fail(firstLine(rules), "", "direction %q is not configured: want one of %s", name, join(c.rules.directions))
 		return
 	}
 	for _, r := range rules {
@@ -120,7 +156,7 @@ func join(directions []ledger.Direction) string {
 	return b.String()
 }
 
-func (c *compiler) rule(r fileRule, direction int, limit float64) {
+func (c *compiler) rule(r fileRule, subject int, limit float64) {
 	name, line := r.Rule.text, r.Rule.line
 	if name == "" {
 		if len(r.Keywords) > 0 {
@@ -134,7 +170,7 @@ func (c *compiler) rule(r fileRule, direction int, limit float64) {
 		return
 	}
 	c.seen[name] = line
-	compiled := rule{name: name, direction: direction, weight: 1}
+	compiled := rule{name: name, subject: subject, weight: 1}
 	if r.Weight != nil {
 		compiled.weight = r.Weight.value
 		if w := r.Weight.value; w == 0 || w != w || w < -limit || w > limit {
@@ -156,7 +192,7 @@ func (c *compiler) rule(r fileRule, direction int, limit float64) {
 	}
 	index := len(c.rules.rules)
 	c.rules.rules = append(c.rules.rules, compiled)
-	fmt.Fprintf(&c.canon, "rule %q of %d weight %v sources %q\n", name, direction, compiled.weight, slices.Sorted(maps.Keys(compiled.sources)))
+	fmt.Fprintf(&c.canon, "rule %q of %q weight %v sources %q\n", name, c.rules.subject(subject), compiled.weight, slices.Sorted(maps.Keys(compiled.sources)))
 	c.keywords(r.Keywords, name, keyword{rule: index})
 	c.keywords(r.Negative, name, keyword{rule: index, negative: true})
 }
@@ -231,15 +267,4 @@ func patternKey(p []patternWord) string {
 		parts[i] = strconv.FormatBool(w.exact)[:1] + w.text
 	}
 	return strings.Join(parts, " ")
-}
-
-// bySum orders the directions by their score, the largest first, then by their
-// place in the configuration.
-func bySum(scores []float64) []int {
-	order := make([]int, len(scores))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
-	return order
 }

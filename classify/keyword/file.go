@@ -36,7 +36,9 @@ func Starter() []byte { return bytes.Clone(starter) }
 type file struct {
 	Version      int                   `yaml:"version"`
 	SourceWeight *float64              `yaml:"source_weight"`
+	MinScore     *float64              `yaml:"min_score"`
 	Directions   map[string][]fileRule `yaml:"directions"`
+	Elsewhere    map[string][]fileRule `yaml:"elsewhere"`
 	Interest     []fileRule            `yaml:"interest"`
 }
 
@@ -130,8 +132,9 @@ func Parse(name string, data []byte, directions []ledger.Direction) (*Rules, err
 	return r, nil
 }
 
-// ParseStarter compiles those of the starter rules that are for the given
-// directions; other directions have none until the user writes them.
+// ParseStarter compiles the starter rules for the given directions. Those for a
+// subject that is not among them are left out, or stay under elsewhere; those
+// of a subject under elsewhere that is a direction here count as one.
 func ParseStarter(directions []ledger.Direction) (*Rules, error) {
 	f, err := decode(starter)
 	if err != nil {
@@ -140,6 +143,12 @@ func ParseStarter(directions []ledger.Direction) (*Rules, error) {
 	for d := range f.Directions {
 		if len(directions) > 0 && !slices.Contains(directions, ledger.Direction(d)) {
 			delete(f.Directions, d)
+		}
+	}
+	for subject, rules := range f.Elsewhere {
+		if slices.Contains(directions, ledger.Direction(subject)) {
+			f.Directions[subject] = rules
+			delete(f.Elsewhere, subject)
 		}
 	}
 	r, errs := compile(f, directions)

@@ -28,12 +28,13 @@ const (
 	// relevanceScale is the score at which relevance is 1-1/e.
 	relevanceScale = 3.0
 
-	defaultConfidence = 0.1
-	defaultRelevance  = 0.2
-	baseInterest      = 0.2
-	relevanceInterest = 0.4
-	ownInterest       = 0.15
-	viewsInterest     = 0.1 // at a million views
+	defaultConfidence  = 0.1
+	defaultRelevance   = 0.2
+	elsewhereRelevance = 0.05
+	baseInterest       = 0.2
+	relevanceInterest  = 0.4
+	ownInterest        = 0.15
+	viewsInterest      = 0.1 // at a million views
 
 	summaryLimit = 300 // characters
 	maxReasons   = 24
@@ -48,7 +49,8 @@ type Verdict struct {
 	Relevance  float64 // 0 to 1
 	Interest   float64 // 0 to 1
 	Confidence float64 // 0 to 1; how surely Direction is right
-	Matched    bool    // a rule spoke for a direction; without, Direction is the source's
+	Matched    bool    // the rules speak for a direction; without, Direction is the source's
+	Elsewhere  string  // the subject, no direction, that the rules speak for; "" for none
 	// Scores are the sums of the rules' weights, by the place of the direction in
 	// Rules.Directions.
 	Scores []float64
@@ -57,11 +59,13 @@ type Verdict struct {
 // Candidates lists the directions that a rule spoke for, the likeliest first.
 func (r *Rules) Candidates(v Verdict) []ledger.Direction {
 	var list []ledger.Direction
-	for _, i := range bySum(v.Scores) {
-		if v.Scores[i] > 0 {
+	for i, s := range v.Scores {
+		if s > 0 {
 			list = append(list, r.directions[i])
 		}
 	}
+	score := func(d ledger.Direction) float64 { return v.Scores[slices.Index(r.directions, d)] }
+	slices.SortStableFunc(list, func(a, b ledger.Direction) int { return cmp.Compare(score(b), score(a)) })
 	return list
 }
 
@@ -118,14 +122,14 @@ func (r *Rules) judge(s *scratch, item *ledger.Item, reasons *[]ledger.Reason) V
 	count += r.matcher.find(s, item.Text, false)
 	scale := 1 / (1 + float64(count)/longWords)
 
-	v := Verdict{Scores: make([]float64, len(r.directions))}
+	scores := make([]float64, len(r.directions)+len(r.elsewhere))
 	interest := 0.0
 	r.fired(s.hits, item.Source, func(i int, hits []hit) {
 		ru := &r.rules[i]
 		sum := 0.0
 		for k := range byKeyword(hits) {
 			gain := ru.weight
-			if ru.direction != interestRule {
+			if ru.subject != interestRule {
 				gain *= strength(k) * scale
 			}
 			sum += gain
@@ -133,13 +137,13 @@ func (r *Rules) judge(s *scratch, item *ledger.Item, reasons *[]ledger.Reason) V
 				*reasons = append(*reasons, r.reason(ru, item, k, gain))
 			}
 		}
-		if ru.direction == interestRule {
+		if ru.subject == interestRule {
 			interest += sum
 			return
 		}
-		v.Scores[ru.direction] += sum
+		scores[ru.subject] += sum
 	})
-	r.decide(&v, item, reasons)
+	v := r.decide(scores, item, reasons)
 	v.Interest = r.interest(v, item, interest)
 	return v
 }
@@ -207,53 +211,74 @@ func (r *Rules) reason(ru *rule, item *ledger.Item, hits []hit, gain float64) le
 	if h.title {
 		text = item.Title
 	}
-	reason := ledger.Reason{
+	return ledger.Reason{
 		Stage: stage, Rule: ru.name, Matched: ledger.CutText(text[h.start:h.end], maxMatched), Weight: round(gain),
+		Note: r.subject(ru.subject),
 	}
-	if ru.direction == interestRule {
-		reason.Note = "interest"
-	} else {
-		reason.Note = string(r.directions[ru.direction])
-	}
-	return reason
 }
 
-// decide turns scores into a direction.
-func (r *Rules) decide(v *Verdict, item *ledger.Item, reasons *[]ledger.Reason) {
-	best, second := 0.0, 0.0
+// decide turns scores into a direction. A subject that is no direction competes
+// with the directions, so that a report of a match does not become one on games
+// for a word or two.
+func (r *Rules) decide(scores []float64, item *ledger.Item, reasons *[]ledger.Reason) Verdict {
+	v := Verdict{Scores: scores[:len(r.directions)]}
+	best, rival := 0.0, 0.0
 	for _, s := range v.Scores {
-		v.Matched = v.Matched || s > 0
+		best = max(best, s)
+	}
+	for i, s := range scores[len(r.directions):] {
+		if s > rival {
+			rival, v.Elsewhere = s, r.elsewhere[i]
+		}
 	}
 	own := slices.Index(r.directions, item.Direction)
-	if v.Matched && own >= 0 && r.sourceWeight > 0 {
+	if own >= 0 && best > 0 && r.sourceWeight > 0 {
 		v.Scores[own] += r.sourceWeight
+		best = max(best, v.Scores[own])
 		if reasons != nil {
 			*reasons = append(*reasons, ledger.Reason{Stage: stage, Rule: "source", Weight: r.sourceWeight, Note: string(item.Direction)})
 		}
 	}
+	if best <= rival || best < r.minScore {
+		return r.undecided(v, item, rival >= r.minScore && rival > 0, reasons)
+	}
+	v.Matched, v.Elsewhere = true, ""
+	first := slices.Index(v.Scores, best)
+	v.Direction = r.directions[first]
 	for i, s := range v.Scores {
-		if s > best {
-			best, second, v.Direction = s, best, r.directions[i]
-		} else if s > second {
-			second = s
+		if i != first {
+			rival = max(rival, s)
 		}
 	}
-	if !v.Matched {
-		v.Direction, v.Relevance, v.Confidence = item.Direction, defaultRelevance, defaultConfidence
-		if reasons != nil {
-			*reasons = append(*reasons, ledger.Reason{Stage: stage, Rule: stageDefault, Note: "no rule matched: the source's direction"})
-		}
-		return
-	}
-	v.Relevance = round(1 - math.Exp(-best/relevanceScale))
-	v.Confidence = confidence(best, second)
+	v.Relevance = relevance(best)
+	v.Confidence = confidence(best, rival)
+	return v
 }
+
+// undecided is the verdict on a post that no direction's rules speak for, or
+// not loudly enough.
+func (r *Rules) undecided(v Verdict, item *ledger.Item, elsewhere bool, reasons *[]ledger.Reason) Verdict {
+	v.Direction, v.Relevance, v.Confidence = item.Direction, defaultRelevance, defaultConfidence
+	note := "no rule matched: the source's direction"
+	if elsewhere {
+		v.Relevance = elsewhereRelevance
+		note = "speaks of " + v.Elsewhere + ", which is no direction: the source's direction"
+	} else {
+		v.Elsewhere = ""
+	}
+	if reasons != nil {
+		*reasons = append(*reasons, ledger.Reason{Stage: stage, Rule: stageDefault, Note: note})
+	}
+	return v
+}
+
+func relevance(score float64) float64 { return round(1 - math.Exp(-score/relevanceScale)) }
 
 // confidence is how often a verdict with these scores is right: it grows with
 // the best score and with its lead over the second.
 func confidence(best, second float64) float64 {
-	lead := (best - second) / best
-	return round((1 - math.Exp(-best/relevanceScale)) * (0.4 + 0.6*lead))
+	lead := (best - max(second, 0)) / best
+	return round(relevance(best) * (0.4 + 0.6*lead))
 }
 
 func (r *Rules) interest(v Verdict, item *ledger.Item, rules float64) float64 {

@@ -3,6 +3,7 @@
 package words
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -23,7 +24,7 @@ const (
 // Scanner walks through the words of a text: runs of letters and digits, folded
 // to lower case with ё as е and without accents. Hyphens, dots and apostrophes
 // part words; "c++" and "c#" keep their signs. Invisible characters inside a
-// word do not part it.
+// word do not part it. Web addresses are no words.
 //
 // The zero Scanner has an empty text; Reset gives it one. It reuses its memory
 // and is not safe for concurrent use.
@@ -61,6 +62,11 @@ func (s *Scanner) Next() bool {
 		c, size := s.class(s.pos)
 		switch c {
 		case letter, digit:
+			if n := linkLen(s.text[s.pos:]); n > 0 {
+				s.pos += n
+				ended = false
+				continue
+			}
 			s.word()
 			return true
 		case lineEnd:
@@ -77,6 +83,25 @@ func (s *Scanner) Next() bool {
 		s.pos += size
 	}
 	return false
+}
+
+// linkLen returns the length of the web address that s begins with; 0 for none.
+func linkLen(s string) int {
+	if s[0] != 'h' && s[0] != 'H' && s[0] != 'w' && s[0] != 't' {
+		return 0
+	}
+	for _, begin := range [...]string{"https://", "http://", "www.", "t.me/"} {
+		if len(s) <= len(begin) || !strings.EqualFold(s[:len(begin)], begin) {
+			continue
+		}
+		for i, r := range s {
+			if unicode.IsSpace(r) || strings.ContainsRune("()[]<>\"«»", r) {
+				return i
+			}
+		}
+		return len(s)
+	}
+	return 0
 }
 
 // word reads the word that begins at pos.
