@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorilla/mux"
 
+	"vesti.nixg.ru/classify"
 	"vesti.nixg.ru/crawl"
 	"vesti.nixg.ru/ledger"
 	"vesti.nixg.ru/projections/queue"
@@ -131,7 +132,7 @@ type sourceFilter struct {
 type crawlersPage struct {
 	Queue   queue.Counts
 	Waited  time.Duration // of the longest pending post
-	Notices []string
+	LLM     classify.BreakerStatus
 	Rows    []sourceRow
 	Total   int
 	Dead    int
@@ -171,8 +172,8 @@ func (s *Server) crawlers(w http.ResponseWriter, r *http.Request) error {
 			page.Rows = slices.DeleteFunc(slices.Clone(all), func(row sourceRow) bool { return !f.holds(row) })
 		}
 	}
-	if s.Notices != nil {
-		page.Notices = s.Notices(s.language(r).Tag)
+	if s.LLM != nil {
+		page.LLM = s.LLM()
 	}
 	return s.render(w, r, http.StatusOK, "crawlers.html", "title.crawlers", page)
 }

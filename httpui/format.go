@@ -47,6 +47,7 @@ func (f formats) funcs(lang *i18n.Language) template.FuncMap {
 		"cut":        cut,
 		"paragraphs": paragraphs,
 		"dict":       dict,
+		"int":        func(n int64) int { return int(n) },
 	}
 }
 

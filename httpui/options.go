@@ -11,7 +11,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"vesti.nixg.ru/classify"
 	"vesti.nixg.ru/ledger"
+	"vesti.nixg.ru/projections"
 )
 
 // Options is what a Server is made of. The views and Commands, Store,
@@ -26,6 +28,12 @@ type Options struct {
 
 	// Store keeps the password, sessions and tokens: a namespace of its own.
 	Store ledger.Store
+
+	// LLM tells whether the language model's stage is paused; nil means that none
+	// is configured.
+	LLM func() classify.BreakerStatus
+	// Projections tell how far the views are behind; nil means never.
+	Projections func() []projections.Status
 
 	// Directions are those an editor can choose from; none means
 	// ledger.DefaultDirections.

@@ -60,7 +60,7 @@ func New(o Options) (*Server, error) {
 	if s.pages, err = parsePages(s.words, s.formats()); err != nil {
 		return nil, err
 	}
-	if s.metrics, err = newMetrics(o.Registerer, o.Queue); err != nil {
+	if s.metrics, err = newMetrics(o.Registerer, s.queueNow); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	if s.handler, err = s.wrap(s.router()); err != nil {

@@ -48,7 +48,7 @@ type Sources interface {
 
 // Search finds posts; projections/search has it.
 type Search interface {
-	Search(ctx context.Context, q search.Query) (search.Result, error)
+	Search(ctx context.Context, r search.Request) (search.Result, error)
 }
 
 // Commands are what pages change. Each returns once the change is durable, or

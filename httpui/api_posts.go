@@ -1,0 +1,186 @@
+package httpui
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"vesti.nixg.ru/ledger"
+	"vesti.nixg.ru/projections/search"
+)
+
+// hitJSON is a found post, with the field names of "vesti search --json" and
+// what a list shows beside them.
+type hitJSON struct {
+	ID        ledger.PostID    `json:"id"`
+	Title     string           `json:"title"`
+	URL       string           `json:"url"`
+	Source    ledger.Slug      `json:"source"`
+	Carriers  []ledger.Slug    `json:"carriers,omitempty"`
+	Direction ledger.Direction `json:"direction"`
+	Lang      string           `json:"lang"`
+	Published *time.Time       `json:"published"`
+	Fetched   time.Time        `json:"fetched"`
+	Status    string           `json:"status"`
+	Verdict   ledger.Verdict   `json:"verdict"`
+	Relevance float64          `json:"relevance"`
+	Interest  float64          `json:"interest"`
+	Summary   string           `json:"summary,omitempty"`
+	Snippet   string           `json:"snippet"`
+}
+
+func plainText(segments []search.Segment) string {
+	var b strings.Builder
+	for _, s := range segments {
+		b.WriteString(s.Text)
+	}
+	return b.String()
+}
+
+// maxOffset bounds how far a program pages, for the reason that maxPages gives.
+const maxOffset = pageSize * maxPages
+
+func (s *Server) apiSearch(w http.ResponseWriter, r *http.Request) error {
+	v := r.URL.Query()
+	q := parseQuery(v)
+	if q.Tab == "" {
+		q.Tab = tabAll
+	}
+	req := q.request(s.Location)
+	req.Facets = false
+	req.Limit = pageParameter(r, "limit", search.DefaultLimit, search.MaxLimit)
+	req.Offset = pageParameter(r, "offset", 0, maxOffset)
+	result, err := s.Search.Search(r.Context(), req)
+	if err != nil {
+		return err
+	}
+	hits := make([]hitJSON, 0, len(result.Hits))
+	for _, h := range result.Hits {
+		hits = append(hits, hitJSON{
+			ID: h.ID, Title: h.Title, URL: h.URL, Source: h.Source, Carriers: h.Carriers, Direction: h.Direction, Lang: h.Lang,
+			Published: known(h.Published), Fetched: h.Fetched.UTC(), Status: h.Status.String(), Verdict: h.Verdict,
+			Relevance: h.Relevance, Interest: h.Interest, Summary: h.Summary, Snippet: plainText(h.Snippet),
+		})
+	}
+	return writeJSON(w, http.StatusOK, map[string]any{
+		"total": result.Total, "took_ms": result.Took.Milliseconds(), "hits": hits,
+	})
+}
+
+type postJSON struct {
+	ID        ledger.PostID    `json:"id"`
+	Num       ledger.PostNum   `json:"num"`
+	Title     string           `json:"title"`
+	URL       string           `json:"url"`
+	Author    string           `json:"author,omitempty"`
+	Source    ledger.Slug      `json:"source"`
+	Lang      string           `json:"lang"`
+	Published *time.Time       `json:"published"`
+	Fetched   time.Time        `json:"fetched"`
+	Text      string           `json:"text"`
+	Status    string           `json:"status"`
+	Verdict   ledger.Verdict   `json:"verdict"`
+	Direction ledger.Direction `json:"direction"`
+	Corrected bool             `json:"corrected"`
+	Revisions int              `json:"revisions"`
+	Decision  *decisionJSON    `json:"decision"`
+	Carriers  []carrierJSON    `json:"carriers"`
+}
+
+type decisionJSON struct {
+	Direction  ledger.Direction `json:"direction"`
+	Relevance  float64          `json:"relevance"`
+	Interest   float64          `json:"interest"`
+	Confidence float64          `json:"confidence"`
+	Summary    string           `json:"summary,omitempty"`
+	Stage      string           `json:"stage"`
+	Model      string           `json:"model,omitempty"`
+	PromptHash string           `json:"prompt_hash,omitempty"`
+	RuleSet    string           `json:"rule_set,omitempty"`
+	Reasons    []reasonJSON     `json:"reasons"`
+}
+
+type reasonJSON struct {
+	Stage   string  `json:"stage"`
+	Rule    string  `json:"rule,omitempty"`
+	Matched string  `json:"matched,omitempty"`
+	Weight  float64 `json:"weight"`
+	Note    string  `json:"note,omitempty"`
+}
+
+type carrierJSON struct {
+	Source ledger.Slug `json:"source"`
+	URL    string      `json:"url"`
+	Seen   time.Time   `json:"seen"`
+}
+
+func (s *Server) apiPost(w http.ResponseWriter, r *http.Request) error {
+	post, err := s.findPost(r)
+	if err != nil {
+		return err
+	}
+	events, err := s.Posts.PostEvents(r.Context(), post.Num)
+	if err != nil {
+		return err
+	}
+	it := post.Item
+	j := postJSON{
+		ID: post.ID, Num: post.Num, Title: it.Title, URL: it.URL, Author: it.Author, Source: it.Source, Lang: it.Lang,
+		Published: known(it.Published), Fetched: post.Fetched.UTC(), Text: it.Text, Status: post.State.Status.String(),
+		Verdict: post.State.Verdict, Direction: post.State.EffectiveDirection(), Corrected: post.State.Corrected != "",
+		Revisions: post.Revisions, Decision: decisionOf(post.Decision), Carriers: []carrierJSON{},
+	}
+	for _, c := range carriersOf(events, nil) {
+		j.Carriers = append(j.Carriers, carrierJSON{c.Source, c.URL, c.Seen.UTC()})
+	}
+	return writeJSON(w, http.StatusOK, j)
+}
+
+func decisionOf(c ledger.Classification) *decisionJSON {
+	if c.Stage == "" {
+		return nil
+	}
+	j := &decisionJSON{
+		Direction: c.Direction, Relevance: c.Relevance, Interest: c.Interest, Confidence: c.Confidence, Summary: c.Summary,
+		Stage: c.Stage, Model: c.Model, PromptHash: c.PromptHash, RuleSet: c.RuleSet, Reasons: []reasonJSON{},
+	}
+	for _, r := range c.Reasons {
+		j.Reasons = append(j.Reasons, reasonJSON(r))
+	}
+	return j
+}
+
+// apiReview sets an editor's word as a whole: fields that are absent are empty,
+// and an empty object takes the word back.
+func (s *Server) apiReview(w http.ResponseWriter, r *http.Request) error {
+	var body struct {
+		Verdict   ledger.Verdict   `json:"verdict"`
+		Direction ledger.Direction `json:"direction"`
+		Note      string           `json:"note"`
+	}
+	if err := readJSON(r, &body); err != nil {
+		return err
+	}
+	post, err := s.findPost(r)
+	if err != nil {
+		return err
+	}
+	word := ledger.PostReviewed{
+		Verdict: body.Verdict, Direction: body.Direction, Note: ledger.CutText(strings.TrimSpace(body.Note), maxNote),
+	}
+	if err := s.recordWord(r.Context(), post, word); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, map[string]any{"id": post.ID, "verdict": word.Verdict, "direction": word.Direction})
+}
+
+func (s *Server) apiRequeue(w http.ResponseWriter, r *http.Request) error {
+	post, err := s.findPost(r)
+	if err != nil {
+		return err
+	}
+	if err := s.Commands.Requeue(r.Context(), post.Num); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, map[string]any{"id": post.ID})
+}

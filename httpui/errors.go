@@ -1,0 +1,57 @@
+package httpui
+
+import (
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+
+	"vesti.nixg.ru/httpui/auth"
+)
+
+type errorPage struct {
+	Status int
+	Key    string
+	Detail string // what is safe and useful to know beside it
+}
+
+// showError answers with the page, or the JSON, of an error.
+func (s *Server) showError(w http.ResponseWriter, r *http.Request, err error) {
+	status, key := statusOf(err)
+	var throttled *auth.ThrottledError
+	if errors.As(err, &throttled) {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(throttled.After.Seconds()))))
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	if wantsJSON(r) {
+		if err := writeJSON(w, status, apiError{Error: s.errorText(r, status, key), Status: status}); err != nil {
+			s.Logger.ErrorContext(r.Context(), "error answer failed", "error", err)
+		}
+		return
+	}
+	page := errorPage{Status: status, Key: key}
+	if err := s.render(w, r, status, "error.html", "title.error", page); err != nil {
+		s.Logger.ErrorContext(r.Context(), "error page failed", "error", err)
+		http.Error(w, http.StatusText(status), status)
+	}
+}
+
+func (s *Server) errorText(r *http.Request, status int, key string) string {
+	text, err := s.language(r).Text(key)
+	if err != nil {
+		return http.StatusText(status)
+	}
+	return text
+}
+
+func (s *Server) notFound(http.ResponseWriter, *http.Request) error {
+	return &httpError{http.StatusNotFound, "error.not_found"}
+}
+
+func (s *Server) methodNotAllowed(http.ResponseWriter, *http.Request) error {
+	return &httpError{http.StatusMethodNotAllowed, "error.method"}
+}
+
+func (s *Server) crossOrigin(http.ResponseWriter, *http.Request) error {
+	return &httpError{http.StatusForbidden, "error.cross_origin"}
+}
