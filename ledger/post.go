@@ -74,10 +74,10 @@ type PostSeenAgain struct {
 // New changed the title alone, or brought back a text the post had before: it
 // is recorded and requeues nothing.
 type PostRevised struct {
-	Key       ItemKey
-	Revision  int // 1 for the first; counts New ones only
-	New       bool
-	Requeued  bool // the post goes back to the queue: more than a tenth of its words changed
+	Key      ItemKey
+	Revision int // 1 for the first; counts New ones only
+	New      bool
+	Requeued bool // the post goes back to the queue: more than a tenth of its words changed
 	// TextChanged: the post's newest text is now this event's. Where it is false
 	// only the title or the URL changed, and Text is empty.
 	TextChanged  bool

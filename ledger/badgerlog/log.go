@@ -1,94 +1,279 @@
 // Package badgerlog is the ledger's engine on BadgerDB: the log, the queue and
 // their indexes in one folder that one process holds.
+//
+// DESIGN.md tells how it works and why, FORMAT.md what its bytes mean.
 package badgerlog
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	badger "github.com/dgraph-io/badger/v4"
 
 	"vesti.nixg.ru/ledger"
 )
 
-// Log is an open store. Its methods are safe for concurrent use.
-type Log struct{}
+// Log is an open store. Its methods are safe for concurrent use; after Close
+// they return ledger.ErrClosed.
+type Log struct {
+	opts     Options
+	db       *badger.DB
+	lock     *os.File
+	texts    *texts
+	metrics  *metrics
+	appender *appender
+	queue    *dispenser
+	snapshot snapshot
+	head     head
+	space    space
 
-var errSkeleton = errors.New("not built yet")
+	epoch uint64
 
-// Open opens the store in o.Dir, or makes one.
-func Open(ctx context.Context, o Options) (*Log, error) { return nil, errSkeleton }
+	use    sync.RWMutex // held shared by whoever reads db, so that Close can wait
+	closed bool
 
-func (l *Log) Append(ctx context.Context, items []ledger.Item) ([]ledger.Appended, error) {
-	return nil, errSkeleton
+	background sync.WaitGroup
+	stop       context.CancelFunc
+
+	faultMu sync.Mutex
+	faulty  error
 }
 
-func (l *Log) KnownItems(ctx context.Context, keys []ledger.ItemKey) ([]ledger.KnownItem, error) {
-	return nil, errSkeleton
+// Open opens the store in o.Dir, or makes one. It returns an error matching
+// ledger.ErrLocked while another process has it, ledger.ErrNewer for a format
+// of a later version, ledger.ErrReadOnly for a folder that cannot be written.
+// Claims of the process that had it before are void: their posts can be claimed
+// again. ctx ends an upgrade, which goes on with the next Open.
+func Open(ctx context.Context, o Options) (*Log, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	lock, err := lockFolder(ctx, o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	l, err := open(ctx, o)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	l.lock = lock
+	l.start()
+	return l, nil
 }
 
-func (l *Log) Record(ctx context.Context, events ...ledger.Event) ([]ledger.Seq, error) {
-	return nil, errSkeleton
+// open opens Badger and reads what the engine needs to know.
+func open(ctx context.Context, o Options) (*Log, error) {
+	db, err := openBadger(o)
+	if err != nil {
+		return nil, err
+	}
+	l := &Log{opts: o, db: db}
+	if err := l.load(ctx); err != nil {
+		return nil, errors.Join(err, closeBadger(db))
+	}
+	return l, nil
 }
 
-func (l *Log) Source(ctx context.Context, slug ledger.Slug) (ledger.SourceState, error) {
-	return ledger.SourceState{}, errSkeleton
+func (l *Log) load(ctx context.Context) error {
+	var err error
+	if l.texts, err = newTexts(); err != nil {
+		return err
+	}
+	if l.metrics, err = newMetrics(l); err != nil {
+		return err
+	}
+	if err := l.checkFormat(ctx); err != nil {
+		return err
+	}
+	if l.epoch, err = l.nextEpoch(); err != nil {
+		return err
+	}
+	var last ledger.Seq
+	var waiting int
+	var cursors []byte
+	err = l.db.View(func(txn *badger.Txn) error {
+		last = lastSeq(txn)
+		waiting = countPrefix(txn, []byte{keyDelayed})
+		cursors, err = txnGet(txn, []byte(controlCursor))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("read the store's state: %w", err)
+	}
+	l.queue = newDispenser(l.db, l.epoch, waiting, cursors)
+	l.appender = newAppender(l, last)
+	l.head.seq.Store(uint64(last))
+	l.space.look(l.opts)
+	return nil
 }
 
-func (l *Log) Claim(ctx context.Context, r ledger.ClaimRequest) (ledger.Claim, error) {
-	return ledger.Claim{}, errSkeleton
+// nextEpoch counts this opening, durably: it is what makes old claims void.
+func (l *Log) nextEpoch() (uint64, error) {
+	var epoch uint64
+	err := l.db.Update(func(txn *badger.Txn) error {
+		b, err := txnGet(txn, []byte(controlEpoch))
+		if err != nil {
+			return err
+		}
+		if len(b) == 8 {
+			epoch = binary.BigEndian.Uint64(b)
+		}
+		epoch++
+		return txn.Set([]byte(controlEpoch), binary.BigEndian.AppendUint64(nil, epoch))
+	})
+	if err != nil {
+		return 0, fmt.Errorf("count the opening: %w", err)
+	}
+	return epoch, nil
 }
 
-func (l *Log) Heartbeat(ctx context.Context, c ledger.Claim) (ledger.Claim, error) {
-	return ledger.Claim{}, errSkeleton
+func lastSeq(txn *badger.Txn) ledger.Seq {
+	it := txn.NewIterator(badger.IteratorOptions{Reverse: true, Prefix: []byte{keyEvent}})
+	defer it.Close()
+	it.Seek(key8(keyEvent, 1<<64-1))
+	if !it.Valid() {
+		return 0
+	}
+	return ledger.Seq(seqOf(it.Item().Key()))
 }
 
-func (l *Log) Complete(ctx context.Context, c ledger.Claim, d ledger.PostClassified) error {
-	return errSkeleton
+func countPrefix(txn *badger.Txn, prefix []byte) int {
+	it := txn.NewIterator(badger.IteratorOptions{Prefix: prefix})
+	defer it.Close()
+	n := 0
+	for it.Rewind(); it.Valid(); it.Next() {
+		n++
+	}
+	return n
 }
 
-func (l *Log) CompleteLater(ctx context.Context, c ledger.Claim, d ledger.PostClassified, done func(error)) error {
-	return errSkeleton
+func (l *Log) start() {
+	ctx, stop := context.WithCancel(context.Background())
+	l.stop = stop
+	go l.appender.run()
+	l.background.Go(func() { l.tick(ctx) })
 }
 
-func (l *Log) Fail(ctx context.Context, c ledger.Claim, f ledger.Failure) (parked bool, err error) {
-	return false, errSkeleton
+// Close ends all claims, waits for what was accepted and closes the store. Its
+// posts in hand can be claimed again after the next Open. A second Close does
+// nothing.
+func (l *Log) Close() error {
+	l.use.Lock()
+	if l.closed {
+		l.use.Unlock()
+		return nil
+	}
+	l.closed = true
+	l.use.Unlock()
+
+	l.stop()
+	l.queue.close()
+	l.head.close()
+	l.background.Wait()
+	l.appender.stop()
+	l.snapshot.close()
+	l.texts.close()
+	l.metrics.close()
+	return errors.Join(closeBadger(l.db), l.lock.Close())
 }
 
-func (l *Log) Release(ctx context.Context, c ledger.Claim, r ledger.PostReturned) error {
-	return errSkeleton
+// acquire keeps the store open until release is called.
+func (l *Log) acquire() (release func(), err error) {
+	l.use.RLock()
+	if l.closed {
+		l.use.RUnlock()
+		return nil, ledger.ErrClosed
+	}
+	return l.use.RUnlock, nil
 }
 
-func (l *Log) Head() ledger.Seq { return 0 }
-
-func (l *Log) Wait(ctx context.Context, after ledger.Seq) error { return errSkeleton }
-
-func (l *Log) Read(ctx context.Context, after ledger.Seq, limit int) ([]ledger.Event, error) {
-	return nil, errSkeleton
+// view runs f on a consistent snapshot of the newest state.
+func (l *Log) view(ctx context.Context, f func(*badger.Txn) error) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	release, err := l.acquire()
+	if err != nil {
+		return err
+	}
+	defer release()
+	return l.db.View(f) //nolint:wrapcheck // f's own error
 }
 
-func (l *Log) ReadTexts(ctx context.Context, after ledger.Seq, limit int) ([]ledger.Event, error) {
-	return nil, errSkeleton
+func (l *Log) now() time.Time { return l.opts.Now() }
+
+// fault records what ended the engine's work.
+func (l *Log) fault(err error) {
+	l.faultMu.Lock()
+	defer l.faultMu.Unlock()
+	if l.faulty == nil {
+		l.faulty = err
+		l.opts.Logger.Error("ledger stopped", "error", err)
+		l.queue.close() // whoever waits for work hears of it
+	}
 }
 
-func (l *Log) Post(ctx context.Context, n ledger.PostNum) (ledger.Post, error) {
-	return ledger.Post{}, errSkeleton
+// Err returns what ended the engine's work for good, such as a commit that
+// failed: the store must then be closed and opened again. It is nil while all
+// is well.
+func (l *Log) Err() error {
+	l.faultMu.Lock()
+	defer l.faultMu.Unlock()
+	return l.faulty
 }
 
-func (l *Log) FindPost(ctx context.Context, id string) (ledger.PostNum, error) { return 0, errSkeleton }
-
-func (l *Log) PostEvents(ctx context.Context, n ledger.PostNum) ([]ledger.Event, error) {
-	return nil, errSkeleton
+// snapshot is a view of the store that many claims share, since opening one
+// waits for the commit that runs.
+type snapshot struct {
+	mu   sync.RWMutex
+	txn  *badger.Txn
+	head ledger.Seq
 }
 
-func (l *Log) SourceEvents(ctx context.Context, slug ledger.Slug, limit int) ([]ledger.Event, error) {
-	return nil, errSkeleton
+// view runs f on a view that has at least the event upTo. With fresh it is one
+// of the present.
+func (s *snapshot) view(l *Log, upTo ledger.Seq, fresh bool, f func(*badger.Txn) error) error {
+	if !fresh {
+		s.mu.RLock()
+		if s.txn != nil && s.head >= upTo {
+			defer s.mu.RUnlock()
+			return f(s.txn)
+		}
+		s.mu.RUnlock()
+	}
+	s.mu.Lock()
+	if fresh || s.txn == nil || s.head < upTo {
+		s.renew(l)
+	}
+	s.mu.Unlock()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.txn == nil {
+		return ledger.ErrClosed
+	}
+	return f(s.txn)
 }
 
-func (l *Log) Queue() ledger.QueueGauge { return ledger.QueueGauge{} }
-
-func (l *Log) Parked(ctx context.Context, cause ledger.Cause, limit int) ([]ledger.PostNum, error) {
-	return nil, errSkeleton
+func (s *snapshot) renew(l *Log) {
+	if s.txn != nil {
+		s.txn.Discard()
+	}
+	s.head = l.head.get()
+	s.txn = l.db.NewTransaction(false)
 }
 
-func (l *Log) Store(namespace string) ledger.Store { return nil }
-
-func (l *Log) Close() error { return errSkeleton }
+// expire lets go of the view, so that what it holds can be cleaned up.
+func (s *snapshot) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.txn != nil {
+		s.txn.Discard()
+		s.txn = nil
+	}
+}

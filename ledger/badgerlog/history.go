@@ -1,0 +1,195 @@
+package badgerlog
+
+import (
+	"context"
+	"fmt"
+
+	"vesti.nixg.ru/ledger"
+	"vesti.nixg.ru/ledger/codec"
+)
+
+// Record writes events that are no items: runs, measures, removals, returns,
+// reviews, stories, and classifications that are replays. They are written
+// together or not at all. Each must follow from the state of its post, else
+// Record returns an error matching ledger.ErrStale; ErrNotFound for a post that
+// is not there; ErrInvalid for an event that only the engine makes, or one
+// without its post or source. An event's At is the engine's where it is zero.
+// A PostReturned takes a post out of a worker's hands.
+func (l *Log) Record(ctx context.Context, events ...ledger.Event) ([]ledger.Seq, error) {
+	if len(events) == 0 {
+		return nil, nil
+	}
+	size := 0
+	payloads := make([][]byte, len(events))
+	for i, e := range events {
+		if err := validEvent(e); err != nil {
+			return nil, fmt.Errorf("record %s: %w", e.Type, err)
+		}
+		payloads[i] = codec.AppendPayload(nil, e.Payload)
+		size += len(payloads[i]) + stepReserve
+	}
+	if size > groupBytes {
+		return nil, fmt.Errorf("record %d events: %w: %d bytes at once", len(events), ledger.ErrTooLarge, size)
+	}
+	release, err := l.acquire()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if err := l.space.check(l.opts); err != nil {
+		return nil, err
+	}
+	events = append([]ledger.Event(nil), events...)
+	seqs := make([]ledger.Seq, len(events))
+	err = l.appender.do(ctx, size, func(g *group) error {
+		w, err := g.plan(events)
+		if err != nil {
+			return err
+		}
+		for i := range w.events {
+			seqs[i] = w.events[i].Seq
+		}
+		return g.carryOut(w, payloads)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	return seqs, nil
+}
+
+func validEvent(e ledger.Event) error {
+	if e.Payload == nil || e.Type != e.Payload.EventType() {
+		return fmt.Errorf("%w: type and payload differ", ledger.ErrInvalid)
+	}
+	switch p := e.Payload.(type) {
+	case ledger.PostReturned:
+		if p.Lane >= ledger.LaneCount || p.Stage >= ledger.StageCount {
+			return fmt.Errorf("%w: lane %d, stage %d", ledger.ErrInvalid, p.Lane, p.Stage)
+		}
+	case ledger.PostPrioritised:
+		if p.Lane >= ledger.LaneCount {
+			return fmt.Errorf("%w: lane %d", ledger.ErrInvalid, p.Lane)
+		}
+	case ledger.PostClassified:
+		if !p.Replay {
+			return fmt.Errorf("%w: only a claim's holder classifies; a replay says so", ledger.ErrInvalid)
+		}
+		if err := validDecision(p); err != nil {
+			return err
+		}
+	case ledger.PostMeasured, ledger.PostRemoved, ledger.PostReviewed, ledger.StoryGrouped, ledger.StoryUngrouped:
+	case ledger.SourceCrawled, ledger.SourceFailed, ledger.SourceThrottled, ledger.SourceReset, ledger.SourceMoved:
+		return e.Source.Validate()
+	default:
+		return fmt.Errorf("%w: only the engine makes this event", ledger.ErrInvalid)
+	}
+	if e.Post == 0 {
+		return fmt.Errorf("%w: no post given", ledger.ErrInvalid)
+	}
+	return nil
+}
+
+// plan is what a Record will write, worked out before anything is.
+type plan struct {
+	events  []ledger.Event
+	posts   []postChange
+	sources map[ledger.Slug]ledger.SourceState
+}
+
+type postChange struct{ before, after postRecord }
+
+func (g *group) plan(events []ledger.Event) (plan, error) {
+	w := plan{events: make([]ledger.Event, len(events)), sources: make(map[ledger.Slug]ledger.SourceState)}
+	for i, e := range events {
+		e.Seq = g.last + 1 + ledger.Seq(i) //nolint:gosec // not negative
+		e.Version = codec.Version
+		if e.At = roundTime(e.At); e.At.IsZero() {
+			e.At = g.at
+		}
+		w.events[i] = e
+		var err error
+		if e.Type.OfPost() {
+			err = g.planPost(&w, e)
+		} else {
+			err = g.planSource(&w, e)
+		}
+		if err != nil {
+			return w, err
+		}
+	}
+	return w, nil
+}
+
+func (g *group) planPost(w *plan, e ledger.Event) error {
+	c := w.change(e.Post)
+	if c == nil {
+		rec, err := g.post(e.Post)
+		if err != nil {
+			return err
+		}
+		w.posts = append(w.posts, postChange{rec, rec})
+		c = &w.posts[len(w.posts)-1]
+	}
+	state, err := c.after.state.Apply(e)
+	if err != nil {
+		return err
+	}
+	was := c.after.where()
+	c.after.state = state
+	switch p := e.Payload.(type) {
+	case ledger.PostReturned:
+		c.after.claim, c.after.deaths = 0, 0
+	case ledger.PostClassified:
+		c.after.decision = e.Seq
+		if !p.Provisional {
+			c.after.claim, c.after.deaths = 0, 0
+		}
+	}
+	if now := c.after.where(); now != was && now.kind != 0 {
+		c.after.place = e.Seq
+	}
+	return nil
+}
+
+func (w *plan) change(post ledger.PostNum) *postChange {
+	for i := range w.posts {
+		if w.posts[i].after.num == post {
+			return &w.posts[i]
+		}
+	}
+	return nil
+}
+
+func (g *group) planSource(w *plan, e ledger.Event) error {
+	state, ok := w.sources[e.Source]
+	if !ok {
+		var err error
+		if state, err = readSource(g.txn, e.Source); err != nil {
+			return err
+		}
+	}
+	w.sources[e.Source] = state.Apply(e)
+	return nil
+}
+
+func (g *group) carryOut(w plan, payloads [][]byte) error {
+	for i, e := range w.events {
+		if err := g.putEvent(e, append(codec.AppendHeader(nil, e), payloads[i]...)); err != nil {
+			return err
+		}
+		if p, ok := e.Payload.(ledger.PostReturned); ok {
+			g.count(func() { g.log.metrics.returned(p.Reason) })
+		}
+	}
+	for _, c := range w.posts {
+		if err := g.putPost(c.before, c.after); err != nil {
+			return err
+		}
+	}
+	for slug, state := range w.sources {
+		if err := g.set(sourceKey(slug), codec.AppendSourceState(nil, state)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

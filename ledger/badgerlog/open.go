@@ -1,0 +1,190 @@
+package badgerlog
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	badger "github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
+
+	"vesti.nixg.ru/ledger"
+)
+
+const (
+	lockName = "store.lock"
+	lockWait = time.Second // for a process that is just closing it
+	lockTry  = 50 * time.Millisecond
+)
+
+// lockFolder makes the folder and takes its lock. The kernel gives the lock
+// back when the process ends, however it ends.
+func lockFolder(ctx context.Context, dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, folderError(dir, err)
+	}
+	path := filepath.Join(dir, lockName)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, folderError(dir, err)
+	}
+	deadline := time.Now().Add(lockWait)
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
+		}
+		if time.Now().After(deadline) {
+			return nil, errors.Join(fmt.Errorf("%w: %s", ledger.ErrLocked, dir), f.Close())
+		}
+		select {
+		case <-time.After(lockTry):
+		case <-ctx.Done():
+			return nil, errors.Join(context.Cause(ctx), f.Close())
+		}
+	}
+}
+
+func folderError(dir string, err error) error {
+	if errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w: %s: %w", ledger.ErrReadOnly, dir, err)
+	}
+	return fmt.Errorf("open store %s: %w", dir, err)
+}
+
+// valueThreshold is the size from which a value stands in a file of values and
+// not in the tree: texts do, most events do not.
+const valueThreshold = 512
+
+func badgerOptions(o Options) badger.Options {
+	return badger.DefaultOptions(o.Dir).
+		WithLogger(badgerLogger{o.Logger}).
+		WithSyncWrites(o.Durability == Durable).
+		WithMemTableSize(o.MemTable).
+		WithNumMemtables(3).
+		WithBlockCacheSize(o.BlockCache).
+		WithIndexCacheSize(o.IndexCache).
+		WithValueThreshold(valueThreshold).
+		WithValueLogFileSize(o.ValueLogFile).
+		WithNumCompactors(2).
+		WithNumVersionsToKeep(1).
+		WithCompression(options.Snappy).
+		WithMetricsEnabled(false).
+		WithDetectConflicts(true)
+}
+
+// openBadger opens Badger's files. A panic there, of which torn files are
+// capable, becomes an error.
+func openBadger(o Options) (db *badger.DB, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("open store %s: its files are damaged (%v); restore it from a backup", o.Dir, p)
+		}
+	}()
+	if err := dropEmptyFiles(o.Dir); err != nil {
+		return nil, folderError(o.Dir, err)
+	}
+	db, err = badger.Open(badgerOptions(o))
+	if err != nil {
+		return nil, folderError(o.Dir, err)
+	}
+	return db, nil
+}
+
+// dropEmptyFiles removes files of no bytes, which a crash between a file's
+// making and its first write leaves behind and which Badger does not open.
+func dropEmptyFiles(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("list: %w", err)
+	}
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); ext != ".mem" && ext != ".vlog" {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			return fmt.Errorf("list: %w", err)
+		}
+		if info.Size() == 0 {
+			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+				return fmt.Errorf("remove empty file: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+func closeBadger(db *badger.DB) error {
+	if err := db.Close(); err != nil {
+		return fmt.Errorf("close store: %w", err)
+	}
+	return nil
+}
+
+// formatVersion is the version of the format that this code writes.
+const formatVersion = 1
+
+// checkFormat marks a new store with its format, and refuses a newer one.
+func (l *Log) checkFormat(ctx context.Context) error {
+	var format []byte
+	err := l.db.View(func(txn *badger.Txn) error {
+		var err error
+		format, err = txnGet(txn, []byte(controlFormat))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("read the format: %w", err)
+	}
+	switch {
+	case format == nil:
+		return l.newStore()
+	case len(format) != 1 || format[0] == 0:
+		return fmt.Errorf("open store %s: its format mark %x is damaged; restore it from a backup", l.opts.Dir, format)
+	case format[0] > formatVersion:
+		return fmt.Errorf("%w: %s has format %d, this version reads up to %d", ledger.ErrNewer, l.opts.Dir, format[0], formatVersion)
+	default:
+		return nil
+	}
+}
+
+func (l *Log) newStore() error {
+	id := make([]byte, 16)
+	rand.Read(id) //nolint:errcheck // it never fails
+	err := l.db.Update(func(txn *badger.Txn) error {
+		if err := txn.Set([]byte(controlStore), id); err != nil {
+			return err //nolint:wrapcheck // wrapped below
+		}
+		return txn.Set([]byte(controlFormat), []byte{formatVersion})
+	})
+	if err != nil {
+		return fmt.Errorf("make a new store: %w", err)
+	}
+	return nil
+}
+
+// badgerLogger passes on what Badger has to say: its warnings and errors as
+// such, the rest for those who debug.
+type badgerLogger struct{ to *slog.Logger }
+
+func (b badgerLogger) Errorf(format string, args ...any)   { b.log(slog.LevelError, format, args) }
+func (b badgerLogger) Warningf(format string, args ...any) { b.log(slog.LevelWarn, format, args) }
+func (b badgerLogger) Infof(format string, args ...any)    { b.log(slog.LevelDebug, format, args) }
+func (b badgerLogger) Debugf(format string, args ...any)   {}
+
+func (b badgerLogger) log(level slog.Level, format string, args []any) {
+	if b.to.Enabled(context.Background(), level) {
+		b.to.Log(context.Background(), level, "badger", slog.String("message", strings.TrimSpace(fmt.Sprintf(format, args...))))
+	}
+}

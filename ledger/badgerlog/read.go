@@ -1,0 +1,317 @@
+package badgerlog
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	badger "github.com/dgraph-io/badger/v4"
+
+	"vesti.nixg.ru/ledger"
+	"vesti.nixg.ru/ledger/codec"
+)
+
+// Head returns the Seq of the newest durable event; zero for an empty ledger.
+func (l *Log) Head() ledger.Seq { return l.head.get() }
+
+// Wait returns when Head is past after, or ctx or the ledger ends.
+func (l *Log) Wait(ctx context.Context, after ledger.Seq) error { return l.head.wait(ctx, after) }
+
+// defaultRead is how many events a read without a limit returns.
+const defaultRead = 1000
+
+// Read returns up to limit events after a Seq in order, none where there is
+// none; limit 0 is 1000. Texts are left out. What cannot be read is Unknown.
+func (l *Log) Read(ctx context.Context, after ledger.Seq, limit int) ([]ledger.Event, error) {
+	return l.read(ctx, after, limit, false)
+}
+
+// ReadTexts is Read with the texts of posts. A text that retention removed is
+// empty.
+func (l *Log) ReadTexts(ctx context.Context, after ledger.Seq, limit int) ([]ledger.Event, error) {
+	return l.read(ctx, after, limit, true)
+}
+
+func (l *Log) read(ctx context.Context, after ledger.Seq, limit int, withTexts bool) ([]ledger.Event, error) {
+	if limit <= 0 {
+		limit = defaultRead
+	}
+	head := l.Head()
+	if head <= after {
+		return nil, context.Cause(ctx)
+	}
+	events := make([]ledger.Event, 0, min(limit, int(head-after))) //nolint:gosec // head is past after
+	err := l.view(ctx, func(txn *badger.Txn) error {
+		it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{keyEvent}})
+		defer it.Close()
+		for it.Seek(eventKey(after + 1)); it.Valid() && len(events) < limit; it.Next() {
+			seq := ledger.Seq(seqOf(it.Item().Key()))
+			if seq > head {
+				return nil
+			}
+			err := it.Item().Value(func(v []byte) error {
+				events = append(events, codec.DecodeEvent(seq, v))
+				return nil
+			})
+			if err != nil {
+				return fmt.Errorf("event %d: %w", seq, err)
+			}
+		}
+		if withTexts {
+			return l.addTexts(txn, events)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read events after %d: %w", after, err)
+	}
+	return events, nil
+}
+
+func (l *Log) addTexts(txn *badger.Txn, events []ledger.Event) error {
+	for i, e := range events {
+		if _, ok := codec.Text(e.Payload); !ok {
+			continue
+		}
+		text, err := readText(txn, l.texts, e.Seq)
+		if err != nil {
+			return err
+		}
+		events[i].Payload = codec.SetText(e.Payload, text)
+	}
+	return nil
+}
+
+// Post returns a post with its newest text, which is empty once retention has
+// removed it. It returns an error matching ledger.ErrNotFound.
+func (l *Log) Post(ctx context.Context, n ledger.PostNum) (ledger.Post, error) {
+	var p ledger.Post
+	err := l.view(ctx, func(txn *badger.Txn) error {
+		rec, err := readPost(txn, n)
+		if err != nil {
+			return err
+		}
+		p = ledger.Post{Num: n, ID: rec.id, State: rec.state, Revisions: rec.state.Revision, LinkedTo: rec.linked}
+		if p.Item, err = l.readItem(txn, rec); err != nil {
+			return fmt.Errorf("post %d: %w", n, err)
+		}
+		first, err := readEvent(txn, ledger.Seq(n))
+		if err != nil {
+			return err
+		}
+		p.Fetched = first.At
+		if rec.decision == 0 {
+			return nil
+		}
+		e, err := readEvent(txn, rec.decision)
+		if err != nil {
+			return err
+		}
+		if c, ok := e.Payload.(ledger.PostClassified); ok {
+			p.Decision = c.Classification
+		}
+		return nil
+	})
+	return p, err
+}
+
+// KnownItems tells what is known of items, in their order.
+func (l *Log) KnownItems(ctx context.Context, keys []ledger.ItemKey) ([]ledger.KnownItem, error) {
+	known := make([]ledger.KnownItem, len(keys))
+	err := l.view(ctx, func(txn *badger.Txn) error {
+		for i, k := range keys {
+			b, err := txnGet(txn, itemKey(sumOf(string(k))))
+			if err != nil {
+				return err
+			}
+			if b == nil {
+				continue
+			}
+			rec, err := decodeItem(b)
+			if err != nil {
+				return fmt.Errorf("item %s: %w", k, err)
+			}
+			known[i] = ledger.KnownItem{Post: rec.post, Fingerprint: rec.fingerprint}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return known, nil
+}
+
+// Source returns a source's folded state, the zero state for a slug that no
+// event names.
+func (l *Log) Source(ctx context.Context, slug ledger.Slug) (ledger.SourceState, error) {
+	var s ledger.SourceState
+	err := l.view(ctx, func(txn *badger.Txn) error {
+		var err error
+		s, err = readSource(txn, slug)
+		return err
+	})
+	return s, err
+}
+
+func readSource(txn *badger.Txn, slug ledger.Slug) (ledger.SourceState, error) {
+	b, err := txnGet(txn, sourceKey(slug))
+	if err != nil || b == nil {
+		return ledger.SourceState{}, err
+	}
+	s, err := codec.DecodeSourceState(b)
+	if err != nil {
+		return s, fmt.Errorf("source %s: %w", slug, err)
+	}
+	return s, nil
+}
+
+// minPrefix is the shortest beginning of a PostID that names a post.
+const minPrefix = 8
+
+// FindPost returns the post that id names: a PostID, its first 8 or more
+// digits, or a post's number. It returns an error matching ledger.ErrNotFound,
+// ErrAmbiguous where a beginning fits several posts, or ErrInvalid.
+func (l *Log) FindPost(ctx context.Context, id string) (ledger.PostNum, error) {
+	id = strings.ToLower(strings.TrimSpace(id))
+	n, numErr := strconv.ParseUint(id, 10, 64)
+	whole := id[:len(id)/2*2]
+	prefix, hexErr := hex.DecodeString(whole)
+	if numErr != nil && (hexErr != nil || len(id) < minPrefix || len(id) > 64) {
+		return 0, fmt.Errorf("%w: post %q: want a number, or %d to 64 hexadecimal digits", ledger.ErrInvalid, id, minPrefix)
+	}
+	var found ledger.PostNum
+	err := l.view(ctx, func(txn *badger.Txn) error {
+		if numErr == nil {
+			rec, err := readPost(txn, ledger.PostNum(n))
+			if err == nil {
+				found = rec.num
+				return nil
+			}
+			if !errors.Is(err, ledger.ErrNotFound) || len(id) < minPrefix {
+				return err
+			}
+		}
+		var err error
+		found, err = findHash(txn, prefix, id)
+		return err
+	})
+	return found, err
+}
+
+func findHash(txn *badger.Txn, prefix []byte, id string) (ledger.PostNum, error) {
+	it := txn.NewIterator(badger.IteratorOptions{Prefix: append([]byte{keyHash}, prefix...)})
+	defer it.Close()
+	var found ledger.PostNum
+	for it.Rewind(); it.Valid(); it.Next() {
+		if !strings.HasPrefix(hex.EncodeToString(it.Item().Key()[1:]), id) {
+			continue
+		}
+		v, err := it.Item().ValueCopy(nil)
+		if err != nil || len(v) != 8 {
+			return 0, fmt.Errorf("post %q: %w", id, errors.Join(err, errRecord))
+		}
+		post := ledger.PostNum(seqOf(v))
+		if found != 0 && found != post {
+			return 0, fmt.Errorf("post %q: %w", id, ledger.ErrAmbiguous)
+		}
+		found = post
+	}
+	if found == 0 {
+		return 0, fmt.Errorf("post %q: %w", id, ledger.ErrNotFound)
+	}
+	return found, nil
+}
+
+// PostEvents returns all events of a post in order, with their texts. It
+// returns an error matching ledger.ErrNotFound.
+func (l *Log) PostEvents(ctx context.Context, n ledger.PostNum) ([]ledger.Event, error) {
+	var events []ledger.Event
+	err := l.view(ctx, func(txn *badger.Txn) error {
+		if _, err := readPost(txn, n); err != nil {
+			return err
+		}
+		seqs := append([]ledger.Seq{ledger.Seq(n)}, indexed(txn, postIdxPrefix(n), 0)...)
+		for _, seq := range seqs {
+			e, err := readEvent(txn, seq)
+			if err != nil {
+				return err
+			}
+			events = append(events, e)
+		}
+		return l.addTexts(txn, events)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return events, nil
+}
+
+// SourceEvents returns the newest events of a source, up to limit, the oldest
+// of them first; limit 0 is 1000. Runs that retention has folded are one
+// RunsSummarised.
+func (l *Log) SourceEvents(ctx context.Context, slug ledger.Slug, limit int) ([]ledger.Event, error) {
+	if limit <= 0 {
+		limit = defaultRead
+	}
+	var events []ledger.Event
+	err := l.view(ctx, func(txn *badger.Txn) error {
+		for _, seq := range indexed(txn, srcIdxPrefix(slug), limit) {
+			e, err := readEvent(txn, seq)
+			if err != nil {
+				return err
+			}
+			events = append(events, e)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("events of source %s: %w", slug, err)
+	}
+	return events, nil
+}
+
+// indexed returns the numbers that end the keys with a prefix, in order: all of
+// them, or the newest where newest is not zero.
+func indexed(txn *badger.Txn, prefix []byte, newest int) []ledger.Seq {
+	it := txn.NewIterator(badger.IteratorOptions{Prefix: prefix, Reverse: newest > 0})
+	defer it.Close()
+	var seqs []ledger.Seq
+	start := prefix
+	if newest > 0 {
+		start = append(append([]byte{}, prefix...), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff)
+	}
+	for it.Seek(start); it.Valid() && (newest == 0 || len(seqs) < newest); it.Next() {
+		seqs = append(seqs, ledger.Seq(seqOf(it.Item().Key())))
+	}
+	if newest > 0 {
+		for i, j := 0, len(seqs)-1; i < j; i, j = i+1, j-1 {
+			seqs[i], seqs[j] = seqs[j], seqs[i]
+		}
+	}
+	return seqs
+}
+
+// Queue returns what the engine alone knows of the queue.
+func (l *Log) Queue() ledger.QueueGauge { return l.queue.gauge() }
+
+// Parked returns up to limit parked posts, by number; limit 0 is all. An empty
+// cause is every cause.
+func (l *Log) Parked(ctx context.Context, cause ledger.Cause, limit int) ([]ledger.PostNum, error) {
+	prefix := []byte{keyParked}
+	if cause != "" {
+		prefix = parkedPrefix(cause)
+	}
+	var posts []ledger.PostNum
+	err := l.view(ctx, func(txn *badger.Txn) error {
+		it := txn.NewIterator(badger.IteratorOptions{Prefix: prefix})
+		defer it.Close()
+		for it.Rewind(); it.Valid() && (limit <= 0 || len(posts) < limit); it.Next() {
+			posts = append(posts, ledger.PostNum(seqOf(it.Item().Key())))
+		}
+		return nil
+	})
+	return posts, err
+}
