@@ -344,7 +344,7 @@ func (g *group) putRevision(a *arrival, rec postRecord, p ledger.PostRevised, ow
 	case owner == 0:
 		err = g.set(hashKey(p.Hash), seqBytes(uint64(rec.num)))
 	default:
-		err = g.set(variantKey(rec.num, p.Hash), nil)
+		err = g.set(variantKey(rec.num, p.Hash), []byte{1})
 	}
 	if err != nil {
 		return err

@@ -2,7 +2,9 @@ package badgerlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"vesti.nixg.ru/ledger"
 	"vesti.nixg.ru/ledger/codec"
@@ -16,20 +18,33 @@ import (
 // without its post or source. An event's At is the engine's where it is zero.
 // A PostReturned takes a post out of a worker's hands.
 func (l *Log) Record(ctx context.Context, events ...ledger.Event) ([]ledger.Seq, error) {
-	if len(events) == 0 {
-		return nil, nil
+	return l.record(ctx, [][]ledger.Event{events})
+}
+
+// RecordEach is Record for events that have nothing to do with each other: each
+// is written or refused on its own. The Seq of one that does not follow from
+// its post's state, or whose post is not there, is zero.
+func (l *Log) RecordEach(ctx context.Context, events []ledger.Event) ([]ledger.Seq, error) {
+	alone := make([][]ledger.Event, len(events))
+	for i := range events {
+		alone[i] = events[i : i+1]
 	}
-	size := 0
-	payloads := make([][]byte, len(events))
-	for i, e := range events {
-		if err := validEvent(e); err != nil {
-			return nil, fmt.Errorf("record %s: %w", e.Type, err)
+	seqs, err := l.record(ctx, alone)
+	if errors.Is(err, ledger.ErrStale) || errors.Is(err, ledger.ErrNotFound) {
+		err = nil
+	}
+	return seqs, err
+}
+
+// record writes sets of events, each set together or not at all, and returns
+// their Seqs in order, zero for those of a refused set, with the first refusal.
+func (l *Log) record(ctx context.Context, sets [][]ledger.Event) ([]ledger.Seq, error) {
+	sheets := make([]sheet, len(sets))
+	for i, events := range sets {
+		var err error
+		if sheets[i], err = newSheet(events); err != nil {
+			return nil, fmt.Errorf("record: %w", err)
 		}
-		payloads[i] = codec.AppendPayload(nil, e.Payload)
-		size += len(payloads[i]) + stepReserve
-	}
-	if size > groupBytes {
-		return nil, fmt.Errorf("record %d events: %w: %d bytes at once", len(events), ledger.ErrTooLarge, size)
 	}
 	release, err := l.acquire()
 	if err != nil {
@@ -39,22 +54,64 @@ func (l *Log) Record(ctx context.Context, events ...ledger.Event) ([]ledger.Seq,
 	if err := l.space.check(l.opts); err != nil {
 		return nil, err
 	}
-	events = append([]ledger.Event(nil), events...)
-	seqs := make([]ledger.Seq, len(events))
-	err = l.appender.do(ctx, size, func(g *group) error {
-		w, err := g.plan(events)
-		if err != nil {
-			return err
-		}
-		for i := range w.events {
-			seqs[i] = w.events[i].Seq
-		}
-		return g.carryOut(w, payloads)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("record: %w", err)
+	done := make(chan error, 1)
+	r := &request{
+		steps: len(sheets),
+		size:  func(i int) int { return sheets[i].size },
+		step:  func(g *group, i int) error { return g.record(&sheets[i]) },
+		done:  func(err error) { done <- err },
 	}
-	return seqs, nil
+	if err := l.appender.submit(ctx, r); err != nil {
+		return nil, err
+	}
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	var seqs []ledger.Seq
+	for _, s := range sheets {
+		seqs = append(seqs, s.seqs...)
+	}
+	if err != nil {
+		err = fmt.Errorf("record: %w", err)
+	}
+	return seqs, err
+}
+
+// sheet is a set of events that are written together.
+type sheet struct {
+	events   []ledger.Event
+	payloads [][]byte
+	seqs     []ledger.Seq
+	size     int
+}
+
+func newSheet(events []ledger.Event) (sheet, error) {
+	s := sheet{events: slices.Clone(events), payloads: make([][]byte, len(events)), seqs: make([]ledger.Seq, len(events))}
+	for i, e := range events {
+		if err := validEvent(e); err != nil {
+			return s, fmt.Errorf("%s: %w", e.Type, err)
+		}
+		s.payloads[i] = codec.AppendPayload(nil, e.Payload)
+		s.size += len(s.payloads[i]) + stepReserve
+	}
+	if s.size > groupBytes {
+		return s, fmt.Errorf("%d events: %w: %d bytes at once", len(events), ledger.ErrTooLarge, s.size)
+	}
+	return s, nil
+}
+
+func (g *group) record(s *sheet) error {
+	clear(s.seqs)
+	w, err := g.plan(s.events)
+	if err != nil {
+		return err
+	}
+	for i := range w.events {
+		s.seqs[i] = w.events[i].Seq
+	}
+	return g.carryOut(w, s.payloads)
 }
 
 func validEvent(e ledger.Event) error {
