@@ -113,6 +113,7 @@ type sourceJSON struct {
 	LastOK        *time.Time       `json:"last_ok"`
 	LastNew       *time.Time       `json:"last_new"`
 	Next          *time.Time       `json:"next"`
+	Running       *time.Time       `json:"running_since,omitempty"`
 	HTTPStatus    int              `json:"http_status,omitempty"`
 	ErrorCount    int              `json:"error_count"`
 	LastError     string           `json:"last_error,omitempty"`
@@ -157,7 +158,7 @@ func (r sourceRow) json() sourceJSON {
 	j := sourceJSON{
 		Slug: r.Slug, Name: r.Label(), URL: r.URL, Address: r.Address(), Crawler: r.Crawler, Direction: r.Direction, Lang: r.Lang,
 		Enabled: r.Enabled, Status: r.Condition(), LastFetch: known(st.LastFetch), LastOK: known(st.LastOK), LastNew: known(st.LastNew),
-		Next: known(st.Next), HTTPStatus: st.HTTPStatus, ErrorCount: st.ErrorCount, LastError: st.LastError, LastCause: st.LastCause,
+		Next: known(r.Due), Running: known(r.Running), HTTPStatus: st.HTTPStatus, ErrorCount: st.ErrorCount, LastError: st.LastError, LastCause: st.LastCause,
 		Throttled: known(st.ThrottledUntil), ETag: st.Validators.ETag, LastModified: st.Validators.LastModified,
 		LastBuildDate: st.Validators.LastBuildDate, Fetched: st.Fetched, New: st.New, SeenAgain: st.SeenAgain, Revised: st.Revised,
 		Skipped: st.Dropped,

@@ -21,7 +21,9 @@ import (
 type sourceRow struct {
 	crawl.Source
 	State      ledger.SourceState
-	Configured bool // false for one that sources.yaml no longer names
+	Configured bool      // false for one that sources.yaml no longer names
+	Due        time.Time // the next run; zero for never
+	Running    time.Time // since when a run is under way; zero for none
 }
 
 // Condition is the state in one word: the crawler's, unless the source is
@@ -65,14 +67,10 @@ func (r sourceRow) Tone() string {
 
 // Address is where the source is read.
 func (r sourceRow) Address() string {
-	switch {
-	case r.State.MovedTo != "":
-		return r.State.MovedTo
-	case r.Channel != "":
+	if r.Channel != "" {
 		return "https://t.me/" + r.Channel
-	default:
-		return r.FeedURL
 	}
+	return r.FeedAddress(r.State)
 }
 
 // Label is the name, where there is none the slug.
@@ -85,9 +83,10 @@ func (s *Server) allSources() []sourceRow {
 		states[src.Slug] = src.SourceState
 	}
 	var rows []sourceRow
-	for _, src := range s.Registry.Sources() {
-		rows = append(rows, sourceRow{Source: src, State: states[src.Slug], Configured: true})
-		delete(states, src.Slug)
+	for _, v := range s.Registry.Status() {
+		slug := v.Source.Slug
+		rows = append(rows, sourceRow{Source: v.Source, State: states[slug], Configured: true, Due: v.Due, Running: v.Running})
+		delete(states, slug)
 	}
 	for slug, state := range states {
 		rows = append(rows, sourceRow{Source: crawl.Source{Slug: slug}, State: state})
@@ -101,8 +100,8 @@ func (s *Server) allSources() []sourceRow {
 // sourceNames are the names of sources by slug, for pages that list posts.
 func (s *Server) sourceNames() map[ledger.Slug]string {
 	names := map[ledger.Slug]string{}
-	for _, src := range s.Registry.Sources() {
-		names[src.Slug] = cmp.Or(src.Name, string(src.Slug))
+	for _, v := range s.Registry.Status() {
+		names[v.Source.Slug] = cmp.Or(v.Source.Name, string(v.Source.Slug))
 	}
 	return names
 }

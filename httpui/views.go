@@ -31,9 +31,10 @@ type Posts interface {
 	Queue() ledger.QueueGauge
 }
 
-// Registry lists the sources that are configured.
+// Registry lists the sources that are configured, with what the schedule knows
+// of them; crawl.Crawler has it.
 type Registry interface {
-	Sources() []crawl.Source
+	Status() []crawl.SourceView
 }
 
 // Sources tell how sources are doing; projections/sources has it.
