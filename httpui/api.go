@@ -40,6 +40,7 @@ func (s *Server) apiRoutes(r *mux.Router) {
 
 type apiError struct {
 	Error  string `json:"error"`
+	Detail string `json:"detail,omitempty"`
 	Status int    `json:"status"`
 }
 
@@ -198,18 +199,24 @@ func (s *Server) apiSource(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) apiCrawl(w http.ResponseWriter, r *http.Request) error {
-	return s.apiWithSlugs(w, r, "started", func(slugs []ledger.Slug) (int, error) {
-		return s.Commands.CrawlNow(r.Context(), slugs...)
+	return s.apiWithSlugs(w, r, func(slugs []ledger.Slug) (any, error) {
+		return apiDone{OK: true}, s.Commands.CrawlNow(r.Context(), slugs...)
 	})
 }
 
 func (s *Server) apiReset(w http.ResponseWriter, r *http.Request) error {
-	return s.apiWithSlugs(w, r, "reset", func(slugs []ledger.Slug) (int, error) {
-		return s.Commands.ResetDead(r.Context(), slugs...)
+	return s.apiWithSlugs(w, r, func(slugs []ledger.Slug) (any, error) {
+		n, err := s.Commands.ResetDead(r.Context(), slugs...)
+		return map[string]int{"reset": n}, err
 	})
 }
 
-func (s *Server) apiWithSlugs(w http.ResponseWriter, r *http.Request, answer string, act func([]ledger.Slug) (int, error)) error {
+// apiDone answers what has nothing else to say.
+type apiDone struct {
+	OK bool `json:"ok"`
+}
+
+func (s *Server) apiWithSlugs(w http.ResponseWriter, r *http.Request, act func([]ledger.Slug) (any, error)) error {
 	var body struct {
 		Sources []string `json:"sources"` // none means all
 	}
@@ -220,18 +227,18 @@ func (s *Server) apiWithSlugs(w http.ResponseWriter, r *http.Request, answer str
 	if err != nil {
 		return err
 	}
-	n, err := act(slugs)
+	answer, err := act(slugs)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, map[string]int{answer: n})
+	return writeJSON(w, http.StatusOK, answer)
 }
 
 func (s *Server) apiWork(w http.ResponseWriter, r *http.Request) error {
 	if err := s.Commands.WorkNow(r.Context()); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, map[string]bool{"ok": true})
+	return writeJSON(w, http.StatusOK, apiDone{OK: true})
 }
 
 func pageParameter(r *http.Request, name string, def, most int) int {

@@ -13,6 +13,7 @@ import (
 	"vesti.nixg.ru/classify"
 	"vesti.nixg.ru/crawl"
 	"vesti.nixg.ru/ledger"
+	"vesti.nixg.ru/projections"
 	"vesti.nixg.ru/projections/queue"
 	"vesti.nixg.ru/projections/sources"
 )
@@ -48,6 +49,10 @@ func (r sourceRow) Troubled() bool {
 func (r sourceRow) Resettable() bool {
 	return r.Configured && (r.State.Status == ledger.SourceDead || r.State.Status == ledger.SourceGone)
 }
+
+// Runnable reports whether it can be crawled at once; one that is gone has to
+// be reset first.
+func (r sourceRow) Runnable() bool { return r.Configured && r.State.Status != ledger.SourceGone }
 
 // Tone is the colour of the condition.
 func (r sourceRow) Tone() string {
@@ -137,7 +142,20 @@ type crawlersPage struct {
 	Dead    int
 	Filter  string
 	Tabs    []countedChoice
+	Views   []projections.Status // those that are behind, or stand still
 	Here    string
+}
+
+// lagging is how many events a view may be behind before the page says so.
+const lagging = 1000
+
+func (s *Server) laggingViews() []projections.Status {
+	if s.Projections == nil {
+		return nil
+	}
+	return slices.DeleteFunc(s.Projections(), func(v projections.Status) bool {
+		return v.Lag < lagging && v.Error == "" && !v.Rebuilding
+	})
 }
 
 type countedChoice struct {
@@ -147,7 +165,9 @@ type countedChoice struct {
 
 func (s *Server) crawlers(w http.ResponseWriter, r *http.Request) error {
 	counts, now := s.queueNow()
-	page := crawlersPage{Queue: counts, Waited: waited(counts.OldestPending, now), Filter: r.URL.Query().Get("show"), Here: s.here(r)}
+	page := crawlersPage{
+		Queue: counts, Waited: waited(counts.OldestPending, now), Filter: r.URL.Query().Get("show"), Views: s.laggingViews(), Here: s.here(r),
+	}
 	all := s.allSources()
 	for _, f := range sourceFilters() {
 		n := 0
@@ -209,15 +229,17 @@ func (s *Server) findSource(slug ledger.Slug) (sourceRow, error) {
 
 func (s *Server) crawlNow(w http.ResponseWriter, r *http.Request) error {
 	return s.withSlugs(w, r, func(slugs []ledger.Slug) (string, error) {
-		n, err := s.Commands.CrawlNow(r.Context(), slugs...)
-		return ifAny(n, "flash.crawl_started", "flash.crawl_none"), err
+		return "flash.crawl_started", s.Commands.CrawlNow(r.Context(), slugs...)
 	})
 }
 
 func (s *Server) resetDead(w http.ResponseWriter, r *http.Request) error {
 	return s.withSlugs(w, r, func(slugs []ledger.Slug) (string, error) {
 		n, err := s.Commands.ResetDead(r.Context(), slugs...)
-		return ifAny(n, "flash.reset", "flash.reset_none"), err
+		if n == 0 {
+			return "flash.reset_none", err
+		}
+		return "flash.reset", err
 	})
 }
 
@@ -225,13 +247,6 @@ func (s *Server) workNow(w http.ResponseWriter, r *http.Request) error {
 	return s.withSlugs(w, r, func([]ledger.Slug) (string, error) {
 		return "flash.work_started", s.Commands.WorkNow(r.Context())
 	})
-}
-
-func ifAny(n int, some, none string) string {
-	if n > 0 {
-		return some
-	}
-	return none
 }
 
 // withSlugs reads the sources that a button was for, acts and leads back.

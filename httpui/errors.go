@@ -7,12 +7,13 @@ import (
 	"strconv"
 
 	"vesti.nixg.ru/httpui/auth"
+	"vesti.nixg.ru/ledger"
 )
 
 type errorPage struct {
 	Status int
 	Key    string
-	Detail string // what is safe and useful to know beside it
+	Detail string // see detailOf
 }
 
 // showError answers with the page, or the JSON, of an error.
@@ -24,17 +25,30 @@ func (s *Server) showError(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	if wantsJSON(r) {
-		if err := writeJSON(w, status, apiError{Error: s.errorText(r, status, key), Status: status}); err != nil {
+		if err := writeJSON(w, status, apiError{Error: s.errorText(r, status, key), Detail: detailOf(err), Status: status}); err != nil {
 			s.Logger.ErrorContext(r.Context(), "error answer failed", "error", err)
 		}
 		return
 	}
-	page := errorPage{Status: status, Key: key}
+	page := errorPage{Status: status, Key: key, Detail: detailOf(err)}
 	if err := s.render(w, r, status, "error.html", "title.error", page); err != nil {
 		s.Logger.ErrorContext(r.Context(), "error page failed", "error", err)
 		http.Error(w, http.StatusText(status), status)
 	}
 }
+
+// detailOf is what the ledger says of a client's mistake: it names the thing.
+// Other errors may tell of the inside and stay in the log.
+func detailOf(err error) string {
+	for _, ours := range []error{ledger.ErrNotFound, ledger.ErrAmbiguous, ledger.ErrInvalid, ledger.ErrStale} {
+		if errors.Is(err, ours) {
+			return cut(maxDetail, err.Error())
+		}
+	}
+	return ""
+}
+
+const maxDetail = 300
 
 func (s *Server) errorText(r *http.Request, status int, key string) string {
 	text, err := s.language(r).Text(key)

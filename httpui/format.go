@@ -48,6 +48,7 @@ func (f formats) funcs(lang *i18n.Language) template.FuncMap {
 		"paragraphs": paragraphs,
 		"dict":       dict,
 		"int":        func(n int64) int { return int(n) },
+		"count":      func(n uint64) int { return int(n) },
 	}
 }
 

@@ -56,9 +56,9 @@ type Search interface {
 // the work has begun, and waits for the views to show it as long as that takes
 // no more than a moment, so that the page which follows is not behind.
 type Commands interface {
-	// CrawlNow starts runs of these sources, of every enabled one where none is
-	// named, and returns how many. A source whose run is under way is not counted.
-	CrawlNow(ctx context.Context, slugs ...ledger.Slug) (int, error)
+	// CrawlNow has these sources crawled next, every enabled one where none is
+	// named. It does not wait for the runs.
+	CrawlNow(ctx context.Context, slugs ...ledger.Slug) error
 	// WorkNow makes the workers look at the queue now; posts that wait for a
 	// delay after a failure stay until it is over.
 	WorkNow(ctx context.Context) error
