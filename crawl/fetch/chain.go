@@ -116,14 +116,18 @@ func (ch *chain) send(ctx context.Context, at *phase) (*http.Response, error) {
 	}
 	ch.setHeaders(req)
 	if ch.allowed() {
-		return ch.client.private.Do(req)
+		return ch.client.private.RoundTrip(req)
 	}
-	return ch.client.public.Do(req)
+	return ch.client.public.RoundTrip(req)
 }
 
 func (ch *chain) setHeaders(req *http.Request) {
 	r := ch.request
 	h := req.Header
+	if u := ch.url.User; u != nil {
+		password, _ := u.Password()
+		req.SetBasicAuth(u.Username(), password)
+	}
 	h.Set("Accept", r.Accept)
 	h.Set("Accept-Encoding", acceptEncoding)
 	if r.ETag != "" {

@@ -68,8 +68,8 @@ const maxRedirects = 10
 // Client gets feeds and pages. It is safe for concurrent use.
 type Client struct {
 	opts    Options
-	public  *http.Client // refuses private addresses
-	private *http.Client // for hosts that a request allows; connections are never shared between the two
+	public  *http.Transport // refuses private addresses
+	private *http.Transport // for hosts that a request allows; connections are never shared between the two
 	guard   guard
 	pace    *pacer
 	metrics *metrics
@@ -84,8 +84,8 @@ func New(opts Options) *Client {
 		pace:    newPacer(opts.HostParallel, opts.HostGap, opts.Now),
 		metrics: newMetrics(opts.Registerer),
 	}
-	c.public = c.httpClient(false)
-	c.private = c.httpClient(true)
+	c.public = c.transport(false)
+	c.private = c.transport(true)
 	return c
 }
 
@@ -119,7 +119,9 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-func (c *Client) httpClient(private bool) *http.Client {
+// transport is used bare: redirects, cookies and their like are decided here,
+// not by an http.Client.
+func (c *Client) transport(private bool) *http.Transport {
 	d := &dialer{
 		guard: c.guard, private: private, resolver: c.opts.Resolver, dial: c.opts.Dial, timeout: c.opts.ConnectTimeout,
 	}
@@ -139,10 +141,7 @@ func (c *Client) httpClient(private bool) *http.Client {
 		t.Proxy = http.ProxyURL(c.opts.Proxy)
 		d.proxy = HostPort(c.opts.Proxy)
 	}
-	return &http.Client{
-		Transport:     t,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	return t
 }
 
 // Close closes idle connections.

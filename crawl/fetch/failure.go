@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"syscall"
 
@@ -21,9 +20,6 @@ import (
 func (ch *chain) failure(ctx context.Context, at *phase, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
-	}
-	if outer, ok := errors.AsType[*url.Error](err); ok {
-		err = outer.Err // without the URL, which may hold a credential
 	}
 	cause, what := classify(at, err)
 	message := ch.url.Host + ": " + what
