@@ -65,7 +65,7 @@ func (e *Encoder) State(s ledger.PostState) {
 	}
 	e.Float(s.Relevance)
 	e.Float(s.Interest)
-	for _, v := range []bool{s.Provisional, s.Reviewed, s.Removed} {
+	for _, v := range []bool{s.Provisional, s.Reviewed, s.Removed, s.Expired} {
 		e.Bool(v)
 	}
 }
@@ -137,7 +137,7 @@ func (d *Decoder) State() ledger.PostState {
 	s.Direction, s.Verdict = ledger.Direction(d.String()), ledger.Verdict(d.String())
 	s.Corrected, s.Cause = ledger.Direction(d.String()), ledger.Cause(d.String())
 	s.Relevance, s.Interest = d.Float(), d.Float()
-	s.Provisional, s.Reviewed, s.Removed = d.Bool(), d.Bool(), d.Bool()
+	s.Provisional, s.Reviewed, s.Removed, s.Expired = d.Bool(), d.Bool(), d.Bool(), d.Bool()
 	return s
 }
 

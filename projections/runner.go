@@ -59,7 +59,7 @@ func New(o Options) (*Runner, error) {
 	}
 	r := &Runner{log: o.Log, logger: o.Logger, progress: newBroadcast()}
 	r.metrics = newMetrics(o.Registerer, r.Status)
-	catalogue := catalogue{store: o.Stores("projections")}
+	catalogue := catalogue{store: o.Stores(ledger.DerivedNamespace + "generations")}
 	names := map[string]bool{}
 	for _, p := range o.Projections {
 		name := p.Spec().Name

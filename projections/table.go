@@ -118,5 +118,5 @@ func DropTable(ctx context.Context, stores Stores, projection string, generation
 }
 
 func namespace(projection string, generation uint64) string {
-	return fmt.Sprintf("projection-%s-%d", projection, generation)
+	return fmt.Sprintf("%s%s/%d", ledger.DerivedNamespace, projection, generation)
 }

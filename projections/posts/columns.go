@@ -57,7 +57,7 @@ func changeOf(num ledger.PostNum, r *record) change {
 	c := change{
 		attributes: attributes{
 			num: num, date: r.post.Date.UnixMicro(), interest: float32(r.state.Interest), status: r.state.Status,
-			own: r.post.IsOwn, removed: r.state.Removed, carried: len(r.post.Carriers) > 0,
+			own: r.post.IsOwn, removed: r.state.Removed || r.state.Expired, carried: len(r.post.Carriers) > 0,
 		},
 		direction: r.state.EffectiveDirection(), source: r.post.Source, lang: r.post.Lang, carriers: r.post.Carriers,
 	}

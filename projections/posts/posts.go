@@ -52,8 +52,8 @@ type Post struct {
 }
 
 // Filter narrows a list. The values of one field are alternatives, the fields
-// come together; the zero Filter lets every post pass that is not gone at its
-// source.
+// come together; the zero Filter lets every post pass that is neither gone at its
+// source nor expired.
 type Filter struct {
 	Directions []ledger.Direction // "" for posts that have none
 	Sources    []ledger.Slug      // carriers count
@@ -63,6 +63,7 @@ type Filter struct {
 	Since      time.Time        // dates from here on; zero for any
 	Until      time.Time        // dates before; zero for any
 	Own        bool             // only posts of the editor's own sources
+	None       bool             // no post: what was asked for contradicts itself
 
 	NotDirections []ledger.Direction
 	NotSources    []ledger.Slug

@@ -89,7 +89,7 @@ func (c *columns) selector(r Request) *selector {
 // offer takes a row into the total, the facets and the page, as it deserves.
 func (s *selector) offer(row int, score float64) {
 	a := &s.columns.rows[row]
-	if a.removed || a.date < s.since || a.date >= s.until || s.request.Own && !a.own {
+	if s.request.None || a.removed || a.date < s.since || a.date >= s.until || s.request.Own && !a.own {
 		return
 	}
 	values := [fields]uint16{a.direction, a.source, a.lang, uint16(a.status), uint16(a.verdict)}

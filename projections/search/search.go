@@ -5,11 +5,26 @@ package search
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
 	"time"
 
 	"vesti.nixg.ru/ledger"
+	"vesti.nixg.ru/projections"
 	"vesti.nixg.ru/projections/posts"
+	"vesti.nixg.ru/projections/search/analyse"
+)
+
+const (
+	name = "search"
+	// version changes with the analysis and with the fields: an index made
+	// otherwise does not find what queries look for.
+	version = 1
 )
 
 // Request is a search. Filters of the query and of the request both hold.
@@ -67,14 +82,15 @@ type NoteReason string
 
 // The reasons.
 const (
-	NoteTooLong      NoteReason = "too_long"       // the query was cut
-	NoteTooMany      NoteReason = "too_many_words" // words beyond the limit
-	NoteBadDate      NoteReason = "bad_date"
-	NoteBadStatus    NoteReason = "bad_status"
-	NoteOnlyExcluded NoteReason = "only_excluded" // exclusions with nothing to exclude from
-	NoteShortPrefix  NoteReason = "short_prefix"  // too many words begin so: the most frequent of them were searched
-	NoteTimeout      NoteReason = "timeout"       // it took too long: what was found until then
-	NoteRebuilding   NoteReason = "rebuilding"    // the index is being built: not every post is in it
+	NoteTooLong    NoteReason = "too_long"   // the query was cut
+	NoteTooMany    NoteReason = "too_many"   // a word too many
+	NoteNothing    NoteReason = "nothing"    // there is nothing in the query to look for
+	NoteBadDate    NoteReason = "bad_date"   // before and after want 2026-01-31, 7d, today or the like
+	NoteBadValue   NoteReason = "bad_value"  // a field has no such value
+	NoteRelaxed    NoteReason = "relaxed"    // no post has every word: these have some of them
+	NotePartial    NoteReason = "partial"    // so many words begin so that only the frequent ones were searched
+	NoteTimeout    NoteReason = "timeout"    // these were found until the time was over
+	NoteRebuilding NoteReason = "rebuilding" // the index is not there yet
 )
 
 // Texts gives posts with their newest texts.
@@ -89,4 +105,65 @@ type Options struct {
 	Posts  *posts.Posts   // the projection that filters, orders and counts
 	Logger *slog.Logger   // nil discards
 	Zone   *time.Location // of dates in queries; nil is UTC
+}
+
+// Search is the projection. It is safe for concurrent use.
+type Search struct {
+	dir     string
+	texts   Texts
+	posts   *posts.Posts
+	logger  *slog.Logger
+	zone    *time.Location
+	stemmer *analyse.Stemmer
+	serving atomic.Pointer[fold]
+}
+
+// New returns the projection.
+func New(o Options) *Search {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Zone == nil {
+		o.Zone = time.UTC
+	}
+	rightScores.Do(correctScores)
+	return &Search{
+		dir: o.Dir, texts: o.Texts, posts: o.Posts, logger: o.Logger, zone: o.Zone, stemmer: analyse.NewStemmer(),
+	}
+}
+
+// Spec implements projections.Projection.
+func (s *Search) Spec() projections.Spec { return projections.Spec{Name: name, Version: version} }
+
+// Open implements projections.Projection.
+func (s *Search) Open(_ context.Context, generation uint64) (projections.Fold, error) {
+	return openFold(s.folder(generation), s.texts, s.stemmer, s.logger)
+}
+
+// Discard implements projections.Projection. Of damaged generations the last
+// one is kept, under another name.
+func (s *Search) Discard(_ context.Context, generation uint64, damaged bool) error {
+	dir := s.folder(generation)
+	if !damaged {
+		return os.RemoveAll(dir)
+	}
+	aside := filepath.Join(s.dir, "damaged")
+	if err := os.RemoveAll(aside); err != nil {
+		return err
+	}
+	err := os.Rename(dir, aside)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Serve implements projections.Projection.
+func (s *Search) Serve(f projections.Fold) {
+	served, _ := f.(*fold)
+	s.serving.Store(served)
+}
+
+func (s *Search) folder(generation uint64) string {
+	return filepath.Join(s.dir, strconv.FormatUint(generation, 10))
 }

@@ -1,0 +1,130 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"vesti.nixg.ru/ledger"
+	"vesti.nixg.ru/projections/posts"
+)
+
+// searchTime is how long a search may take; what was found until then is
+// answered.
+const searchTime = 5 * time.Second
+
+// Search answers a request. No query is an error; an error is one of the index,
+// of the ledger, or of ctx.
+func (s *Search) Search(ctx context.Context, r Request) (Result, error) {
+	began := time.Now()
+	q := parse(r.Query, s.stemmer, began.In(s.zone))
+	if _, all := q.root.(allNode); all {
+		q.root = nil
+	}
+	out := Result{Sort: r.Sort, Notes: q.notes}
+	if out.Sort == "" || out.Sort == posts.ByRelevance && q.root == nil {
+		out.Sort = posts.ByDate
+		if q.root != nil {
+			out.Sort = posts.ByRelevance
+		}
+	}
+	page := posts.Request{
+		Filter: q.fields.within(r.Filter), Sort: out.Sort,
+		Limit: min(r.Limit, MaxLimit), Offset: max(r.Offset, 0), Facets: r.Facets,
+	}
+	if page.Limit <= 0 {
+		page.Limit = DefaultLimit
+	}
+	found, err := s.page(ctx, &q, page, &out)
+	if err != nil {
+		return Result{}, fmt.Errorf("search: %w", err)
+	}
+	out.Total, out.Facets = found.Total, found.Facets
+	if out.Hits, err = s.hits(ctx, q.root, found); err != nil {
+		return Result{}, fmt.Errorf("search: %w", err)
+	}
+	out.Took = time.Since(began)
+	return out, nil
+}
+
+// page finds the posts of the page.
+func (s *Search) page(ctx context.Context, q *query, r posts.Request, out *Result) (posts.Page, error) {
+	if q.root == nil {
+		return s.posts.List(ctx, r)
+	}
+	f := s.serving.Load()
+	if f == nil {
+		out.note(NoteRebuilding)
+		return posts.Page{}, nil
+	}
+	limited, cancel := context.WithTimeout(ctx, searchTime)
+	defer cancel()
+	scored := r.Sort == posts.ByRelevance
+	got, err := f.match(limited, q.root, scored)
+	if err != nil {
+		return posts.Page{}, err
+	}
+	if looser := relaxed(q.root); looser != nil && len(got.matches) == 0 && !got.cut {
+		if got, err = f.match(limited, looser, scored); err != nil {
+			return posts.Page{}, err
+		}
+		if len(got.matches) > 0 {
+			q.root = looser
+			out.note(NoteRelaxed)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return posts.Page{}, err
+	}
+	if got.cut {
+		out.note(NoteTimeout)
+	}
+	if got.partial {
+		out.note(NotePartial)
+	}
+	return s.posts.Select(ctx, got.matches, r)
+}
+
+// relaxWords is how many words a query must have for one without hits to be
+// answered by posts that have some of them.
+const relaxWords = 4
+
+// relaxed returns a query for any of the words of n, nil where n is short or not
+// only words.
+func relaxed(n node) node {
+	and, ok := n.(andNode)
+	if !ok || len(and.kids) < relaxWords {
+		return nil
+	}
+	for _, kid := range and.kids {
+		if _, excluded := kid.(notNode); excluded {
+			return nil
+		}
+	}
+	return orNode(and)
+}
+
+// hits reads the texts of the page and marks what was found.
+func (s *Search) hits(ctx context.Context, root node, page posts.Page) ([]Hit, error) {
+	m := newMarker(s.stemmer, root)
+	hits := make([]Hit, 0, len(page.Posts))
+	for i, p := range page.Posts {
+		h := Hit{Post: p, Heading: m.whole(p.Title)}
+		if len(page.Scores) > i {
+			h.Score = page.Scores[i]
+		}
+		full, err := s.texts.Post(ctx, p.Num)
+		switch {
+		case errors.Is(err, ledger.ErrNotFound):
+		case err != nil:
+			return nil, err
+		default:
+			h.Snippet = m.excerpt(full.Item.Text)
+		}
+		hits = append(hits, h)
+	}
+	return hits, nil
+}
+
+func (r *Result) note(reason NoteReason) { r.Notes = append(r.Notes, Note{Reason: reason}) }

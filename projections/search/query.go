@@ -1,0 +1,139 @@
+package search
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"vesti.nixg.ru/projections/search/analyse"
+)
+
+// query is a query as it was understood.
+type query struct {
+	root   node // nil where no text is looked for
+	fields fields
+	notes  []Note
+}
+
+// node is a part of a query that looks for text.
+type node interface{ isNode() }
+
+type (
+	// andNode wants all of its kids, orNode any of them. A notNode among the kids
+	// of an andNode excludes.
+	andNode struct{ kids []node }
+	orNode  struct{ kids []node }
+	notNode struct{ kid node }
+
+	// allNode is every post.
+	allNode struct{}
+	// termNode is a word in any of its forms.
+	termNode struct{ field, term string }
+	// phraseNode is words next to each other.
+	phraseNode struct {
+		field string
+		terms []string
+	}
+	// prefixNode is any word that begins so.
+	prefixNode struct {
+		field, text string
+		prefix      analyse.Prefix
+	}
+)
+
+func (andNode) isNode()    {}
+func (orNode) isNode()     {}
+func (notNode) isNode()    {}
+func (allNode) isNode()    {}
+func (termNode) isNode()   {}
+func (phraseNode) isNode() {}
+func (prefixNode) isNode() {}
+
+const (
+	maxQuery = 2000 // bytes; the rest is cut
+	maxWords = 64   // words, phrases and prefixes; further ones are left out
+	maxDepth = 8    // of parentheses
+)
+
+// compiler turns what was typed into nodes.
+type compiler struct {
+	stemmer *analyse.Stemmer
+	words   int
+	notes   []Note
+}
+
+// text returns the node of a word or, in quotes, of a phrase; nil where there is
+// nothing to look for in it.
+func (c *compiler) text(field, typed string, prefix bool) node {
+	if strings.Trim(typed, "* \t") == "" && prefix {
+		return allNode{}
+	}
+	var kids []node
+	var chains []analyse.Chain
+	analyse.Scan(typed, func(ch *analyse.Chain) {
+		chains = append(chains, analyse.Chain{Parts: append([]analyse.Part(nil), ch.Parts...), Joined: ch.Joined})
+	})
+	if len(chains) == 0 {
+		return nil
+	}
+	if c.words++; c.words > maxWords {
+		c.note(NoteTooMany, typed)
+		return nil
+	}
+	if prefix {
+		last := &chains[len(chains)-1]
+		if n := c.prefix(field, last); n != nil {
+			kids = append(kids, n)
+			last.Parts, last.Joined = last.Parts[:len(last.Parts)-1], ""
+			if len(last.Parts) == 0 {
+				chains = chains[:len(chains)-1]
+			}
+		}
+	}
+	if n := c.phrase(field, chains); n != nil {
+		kids = append(kids, n)
+	}
+	if len(kids) == 1 {
+		return kids[0]
+	}
+	return andNode{kids}
+}
+
+// phrase returns the node of chains that stand next to each other.
+func (c *compiler) phrase(field string, chains []analyse.Chain) node {
+	var terms []string
+	for i := range chains {
+		for j := range chains[i].Parts {
+			terms = append(terms, c.stemmer.Part(&chains[i].Parts[j]))
+		}
+	}
+	switch {
+	case len(terms) == 0:
+		return nil
+	case len(terms) == 1:
+		return termNode{field, terms[0]}
+	case len(chains) == 1 && chains[0].Joined != "":
+		return orNode{[]node{termNode{field, c.stemmer.Joined(&chains[0])}, phraseNode{field, terms}}}
+	default:
+		return phraseNode{field, terms}
+	}
+}
+
+// prefix returns the node of a chain's last part as the start of a word. Of
+// "cat-dog*" it is dog; what stands before it is a word of its own.
+func (c *compiler) prefix(field string, ch *analyse.Chain) node {
+	p := &ch.Parts[len(ch.Parts)-1]
+	if p.Whole() {
+		return nil
+	}
+	return prefixNode{field: field, text: p.Text, prefix: c.stemmer.Prefix(p)}
+}
+
+func (c *compiler) note(reason NoteReason, part string) {
+	const most = 20
+	if len(c.notes) < most {
+		c.notes = append(c.notes, Note{Reason: reason, Part: part})
+	}
+}
+
+// short reports whether a prefix is looked up in the field of edges.
+func (p prefixNode) short() bool { return utf8.RuneCountInString(p.text) <= 2 }
