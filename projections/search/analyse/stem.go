@@ -15,6 +15,10 @@ import (
 // among the most frequent few thousand.
 const cacheSize = 1 << 16
 
+// minStemmed is the length, in letters, from which words are stemmed: ии (the
+// Russian for AI) must not become и (and).
+const minStemmed = 3
+
 // Stemmer reduces words to what their forms have in common, by the script that
 // they are written in. It is safe for concurrent use; the zero Stemmer is not.
 type Stemmer struct {
@@ -44,7 +48,7 @@ func (s *Stemmer) Joined(c *Chain) string {
 }
 
 func (s *Stemmer) stem(script class, word string) string {
-	if script != cyrillic && script != latin {
+	if script != cyrillic && script != latin || utf8.RuneCountInString(word) < minStemmed {
 		return word
 	}
 	s.mu.RLock()
