@@ -23,7 +23,7 @@ func HasMarkup(s string) bool { return HasTag(s) || HasReference(s) }
 // HasTag reports whether s holds the start or end of an HTML element, or a
 // comment or CDATA mark.
 func HasTag(s string) bool {
-	for rest := s; ; {
+	for rest := s[:strings.LastIndexByte(s, '>')+1]; ; {
 		i := strings.IndexByte(rest, '<')
 		if i < 0 {
 			return false
@@ -32,8 +32,7 @@ func HasTag(s string) bool {
 		if strings.HasPrefix(rest, "!--") || strings.HasPrefix(rest, "![CDATA[") {
 			return true
 		}
-		name := tagName(strings.TrimPrefix(rest, "/"))
-		if name != "" && isElement(name) && strings.IndexByte(rest, '>') >= 0 {
+		if name := tagName(strings.TrimPrefix(rest, "/")); name != "" && isElement(name) {
 			return true
 		}
 	}
@@ -43,7 +42,7 @@ func HasTag(s string) bool {
 // HTML: it closes an element, or has one that needs no closing. A title that
 // speaks of "the <b> tag" is not.
 func IsMarkedUp(s string) bool {
-	for rest := s; ; {
+	for rest := s[:strings.LastIndexByte(s, '>')+1]; ; {
 		i := strings.IndexByte(rest, '<')
 		if i < 0 {
 			return false
@@ -57,9 +56,7 @@ func IsMarkedUp(s string) bool {
 		}
 		switch strings.ToLower(tagName(rest)) {
 		case "br", "img", "wbr", "hr":
-			if strings.IndexByte(rest, '>') >= 0 {
-				return true
-			}
+			return true
 		}
 	}
 }

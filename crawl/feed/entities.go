@@ -1,0 +1,166 @@
+package feed
+
+import (
+	"html"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// entities are the general entities that a document declares for itself.
+type entities map[string]string
+
+const (
+	maxEntities    = 256     // that a document may declare
+	maxEntityValue = 4 << 10 // bytes of one's value, expanded
+	maxReference   = 64      // bytes of a reference, "&" and ";" included
+)
+
+// declare reads the entity declarations of a DOCTYPE. Values may use entities
+// declared before them; what grows beyond maxEntityValue is dropped, as are
+// external and parameter entities.
+func (e *entities) declare(doctype string) {
+	for rest := doctype; ; {
+		_, after, ok := strings.Cut(rest, "<!ENTITY")
+		if !ok || len(*e) >= maxEntities {
+			return
+		}
+		rest = after
+		name, value, ok := strings.Cut(strings.TrimLeft(after, " \t\r\n"), " ")
+		value = strings.TrimLeft(value, " \t\r\n")
+		if !ok || name == "%" || value == "" || value[0] != '"' && value[0] != '\'' {
+			continue
+		}
+		value, _, ok = strings.Cut(value[1:], value[:1])
+		if !ok || len(value) > maxEntityValue {
+			continue
+		}
+		if value = e.decode(value); len(value) > maxEntityValue {
+			continue
+		}
+		if *e == nil {
+			*e = entities{}
+		}
+		if _, twice := (*e)[name]; !twice {
+			(*e)[name] = value
+		}
+	}
+}
+
+// decode resolves the references in s: numeric ones, those of HTML whether
+// declared or not, and the document's own. A reference that means nothing
+// stays as it is written, and so does an "&" that begins none.
+func (e entities) decode(s string) string {
+	amp := strings.IndexByte(s, '&')
+	if amp < 0 {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	for amp >= 0 {
+		b.WriteString(s[:amp])
+		s = s[amp:]
+		text, n := e.reference(s)
+		b.WriteString(text)
+		s = s[n:]
+		amp = strings.IndexByte(s, '&')
+	}
+	b.WriteString(s)
+	return b.String()
+}
+
+// reference resolves the reference that s begins with and returns its text and
+// length.
+func (e entities) reference(s string) (text string, length int) {
+	end := strings.IndexByte(s[:min(len(s), maxReference)], ';')
+	if end < 2 {
+		return "&", 1
+	}
+	name := s[1:end]
+	if name[0] == '#' {
+		if r, ok := numeric(name[1:]); ok {
+			return r, end + 1
+		}
+		return "&", 1
+	}
+	switch name {
+	case "amp":
+		return "&", end + 1
+	case "lt":
+		return "<", end + 1
+	case "gt":
+		return ">", end + 1
+	case "quot":
+		return `"`, end + 1
+	case "apos":
+		return "'", end + 1
+	}
+	if v, ok := e[name]; ok {
+		return v, end + 1
+	}
+	ref := s[:end+1]
+	// A name that HTML knows only without its semicolon leaves the semicolon.
+	if d := html.UnescapeString(ref); d != ref && !strings.HasSuffix(d, ";") {
+		return d, end + 1
+	}
+	return "&", 1
+}
+
+// numeric resolves the number of a character reference. Controls vanish, and
+// the numbers 128 to 159 are read as windows-1252, as browsers do.
+func numeric(digits string) (string, bool) {
+	base := 10
+	if len(digits) > 1 && digits[0]|0x20 == 'x' {
+		digits, base = digits[1:], 16
+	}
+	n, err := strconv.ParseUint(digits, base, 32)
+	if err != nil {
+		return "", false
+	}
+	switch r := rune(min(n, utf8.MaxRune+1)); {
+	case r >= 0x80 && r < 0xA0:
+		return html.UnescapeString("&#" + strconv.Itoa(int(r)) + ";"), true
+	case !isXMLChar(r):
+		return "", true
+	default:
+		return string(r), true
+	}
+}
+
+// isXMLChar reports whether r may stand in the text of a document. Two private
+// characters that mark texts on their way through the parser may not.
+func isXMLChar(r rune) bool {
+	switch {
+	case r < ' ':
+		return r == '\t' || r == '\n' || r == '\r'
+	case r == 0x7F, r == markPlain, r == markHTML:
+		return false
+	case r < 0xD800:
+		return true
+	case r < 0xE000:
+		return false
+	default:
+		return r != 0xFFFE && r != 0xFFFF && r <= utf8.MaxRune
+	}
+}
+
+// dropIllegal returns doc without the characters that no XML text may hold.
+func dropIllegal(doc string) string {
+	clean := true
+	for i := 0; i < len(doc); i++ {
+		c := doc[i]
+		if c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == 0x7F || c == 0xEE || c == 0xEF {
+			clean = false
+			break
+		}
+	}
+	if clean {
+		return doc
+	}
+	return strings.Map(func(r rune) rune {
+		if isXMLChar(r) {
+			return r
+		}
+		return -1
+	}, doc)
+}

@@ -1,0 +1,89 @@
+package feed
+
+import (
+	"net/url"
+	"strings"
+	"unicode"
+)
+
+// resolveURL returns ref against base, nil for none, in a form that a browser
+// would make of it: white space and line breaks that got into it removed, what
+// no URL may hold escaped. A placeholder such as "N/A" is no URL. What cannot
+// be read as one is "".
+func resolveURL(base *url.URL, ref string) string {
+	ref = cleanURL(ref)
+	if ref == "" {
+		return ""
+	}
+	u, err := url.Parse(ref)
+	if err != nil {
+		return ""
+	}
+	if base != nil && !u.IsAbs() {
+		u = base.ResolveReference(u)
+	}
+	return u.String()
+}
+
+// webURL returns ref against base where that is a URL of http or https with a
+// host, else "".
+func webURL(base *url.URL, ref string) string {
+	u, err := url.Parse(resolveURL(base, ref))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return ""
+	}
+	return u.String()
+}
+
+// cleanURL trims ref and escapes what may not stand in a URL.
+func cleanURL(ref string) string {
+	ref = strings.TrimFunc(ref, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || r == 0xFEFF || r == 0x200B
+	})
+	if isPlaceholder(ref) {
+		return ""
+	}
+	if len(ref) >= 4 && strings.EqualFold(ref[:4], "www.") {
+		ref = "https://" + ref
+	}
+	return escapeURL(ref)
+}
+
+// escapeURL escapes the characters that a URL may not hold, and drops line
+// breaks and tabs, which browsers do. Letters beyond ASCII stay.
+func escapeURL(ref string) string {
+	if !strings.ContainsAny(ref, " \t\r\n\"<>\\^`{|}%\x7F") {
+		return ref
+	}
+	var b strings.Builder
+	b.Grow(len(ref) + 16)
+	for i := range len(ref) {
+		switch c := ref[i]; {
+		case c == '\t' || c == '\r' || c == '\n':
+		case c <= ' ' || c == 0x7F || strings.IndexByte("\"<>\\^`{|}", c) >= 0,
+			c == '%' && !isEscape(ref[i:]):
+			const hex = "0123456789ABCDEF"
+			b.WriteByte('%')
+			b.WriteByte(hex[c>>4])
+			b.WriteByte(hex[c&15])
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+func isEscape(s string) bool { return len(s) >= 3 && isHex(s[1]) && isHex(s[2]) }
+
+func isHex(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f' }
+
+// isPlaceholder reports whether s stands for nothing: what generators write
+// where they have no value.
+func isPlaceholder(s string) bool {
+	switch strings.ToLower(s) {
+	case "", "n/a", "na", "null", "none", "nil", "undefined", "#", "-", "about:blank":
+		return true
+	default:
+		return false
+	}
+}
