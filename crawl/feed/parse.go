@@ -9,6 +9,8 @@ import (
 
 	"github.com/mmcdole/gofeed/atom"
 	"github.com/mmcdole/gofeed/rss"
+
+	"vesti.nixg.ru/ledger"
 )
 
 // ParseOptions say what Parse cannot know from the bytes. The zero value is
@@ -50,6 +52,9 @@ type Entry struct {
 	Language     string
 	Categories   []string
 	Media        []string // addresses of enclosures
+
+	key         ledger.ItemKey
+	fingerprint ledger.Hash
 }
 
 // Text is a text as a document gave it.

@@ -154,7 +154,7 @@ func notRead(a atom.Atom) bool {
 // to its end tag. Without one a browser takes the rest of the document.
 func isRaw(a atom.Atom) bool {
 	switch a {
-	case atom.Script, atom.Style, atom.Iframe, atom.Noembed, atom.Noframes, atom.Textarea, atom.Title:
+	case atom.Script, atom.Style, atom.Iframe, atom.Noembed, atom.Noframes, atom.Noscript, atom.Textarea, atom.Title:
 		return true
 	default:
 		return false

@@ -1,0 +1,100 @@
+package feed
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"vesti.nixg.ru/ledger"
+)
+
+// identify gives each entry its key and its fingerprint. A guid, else the
+// link's canonical form, is the key; where entries of the document share it or
+// have none, a hash of what the entry says is added.
+func identify(source ledger.Slug, entries []Entry) {
+	ids := make([]string, len(entries))
+	count := make(map[string]int, len(entries))
+	for i := range entries {
+		id := entries[i].GUID
+		if id == "" {
+			id = CanonicalURL(entries[i].Link)
+		}
+		ids[i] = id
+		count[id]++
+	}
+	for i := range entries {
+		e := &entries[i]
+		id := ids[i]
+		if id == "" || count[id] > 1 {
+			text, _ := e.text()
+			id += "#" + ledger.HashOf(e.Title, e.PublishedRaw, ledger.Normalise(text)).String()
+		}
+		e.key = ledger.NewItemKey(source, id)
+		// Without the date, which some feeds set anew at each fetch: a text that
+		// did not change is not fetched again for it.
+		e.fingerprint = ledger.HashOf(e.Title, e.Link, e.Content.Value, e.Summary.Value)
+	}
+}
+
+// retryOn is the fingerprint of an entry whose page could not be fetched for a
+// reason that may pass: with it the entry is settled for this day only.
+func (e *Entry) retryOn(now time.Time) ledger.Hash {
+	return ledger.HashOf(e.fingerprint.String(), now.UTC().Format(time.DateOnly))
+}
+
+// settled reports whether the entry was stored with that fingerprint and need
+// not be looked at again.
+func (e *Entry) settled(stored ledger.Hash, now time.Time) bool {
+	return stored == e.fingerprint || stored == e.retryOn(now)
+}
+
+// newest returns the limit newest entries, all for a limit below 1, newest
+// first. Where no entry has a date that is the order of the document; an entry
+// without a date among dated ones keeps its place beside its neighbour.
+func newest(entries []Entry, limit int, now time.Time) []*Entry {
+	type dated struct {
+		entry *Entry
+		at    time.Time
+	}
+	all := make([]dated, len(entries))
+	var last time.Time
+	for i := range entries {
+		at := entries[i].Published
+		if at.After(now.Add(maxAhead)) {
+			at = now
+		}
+		if !at.IsZero() {
+			last = at
+		}
+		all[i] = dated{&entries[i], last}
+	}
+	for i := len(all) - 1; i >= 0; i-- { // those before the first date
+		if all[i].at.IsZero() {
+			all[i].at = last
+		} else {
+			last = all[i].at
+		}
+	}
+	slices.SortStableFunc(all, func(a, b dated) int { return b.at.Compare(a.at) })
+	if limit > 0 && len(all) > limit {
+		all = all[:limit]
+	}
+	out := make([]*Entry, len(all))
+	for i := range all {
+		out[i] = all[i].entry
+	}
+	return out
+}
+
+// language returns the first of the tags that names a language, as its primary
+// subtag: "ru" for "ru-RU".
+func language(tags ...string) string {
+	for _, t := range tags {
+		t, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(t)), "-")
+		t, _, _ = strings.Cut(t, "_")
+		if len(t) == 2 || len(t) == 3 {
+			return t
+		}
+	}
+	return ""
+}

@@ -1,0 +1,231 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"vesti.nixg.ru/crawl"
+	"vesti.nixg.ru/crawl/page"
+	"vesti.nixg.ru/ledger"
+)
+
+const (
+	// shortText is the number of characters below which a text is no article's.
+	shortText = 220
+	// pagesPerAppend is how many fetched pages wait at most to be stored.
+	pagesPerAppend = 8
+	// maxAhead is how far a date may lie ahead of the clock.
+	maxAhead = 24 * time.Hour
+)
+
+// take hands the newest entries of doc to the job's sink, oldest first, so that
+// the order of posts is that of the entries. Entries that are known and have
+// not changed are settled before any page is fetched.
+func (k *Kind) take(ctx context.Context, job crawl.Job, doc *Document, report *crawl.Report) error {
+	identify(job.Source.Slug, doc.Entries)
+	entries := newest(doc.Entries, job.Source.MaxItems, job.Now)
+	slices.Reverse(entries)
+	report.Fetched = len(entries)
+	entries, err := k.drop(ctx, job, entries, report)
+	if err != nil {
+		return err
+	}
+	keys := make([]ledger.ItemKey, len(entries))
+	for i, e := range entries {
+		keys[i] = e.key
+	}
+	known, err := job.Sink.KnownItems(ctx, keys)
+	if err != nil {
+		return fmt.Errorf("look up entries: %w", err)
+	}
+	var batch []ledger.Item
+	flush := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		appended, err := job.Sink.Append(ctx, batch)
+		if err != nil {
+			return fmt.Errorf("store entries: %w", err)
+		}
+		report.Count(appended)
+		batch = batch[:0]
+		return nil
+	}
+	pages := 0
+	for i, e := range entries {
+		if known[i].Post != 0 && e.settled(known[i].Fingerprint, job.Now) {
+			continue
+		}
+		item := k.item(job, doc, e)
+		if k.wantsPage(job.Source, item) {
+			if err := k.fromPage(ctx, job, e, &item); err != nil {
+				return errors.Join(err, flush())
+			}
+			pages++
+		}
+		batch = append(batch, item)
+		if pages == pagesPerAppend {
+			if err := flush(); err != nil {
+				return err
+			}
+			pages = 0
+		}
+	}
+	return flush()
+}
+
+// drop leaves out what the source's rules say. They look at what the feed
+// gives, so that no page is fetched for an entry that nobody wants.
+func (k *Kind) drop(ctx context.Context, job crawl.Job, entries []*Entry, report *crawl.Report) ([]*Entry, error) {
+	rules, err := job.Source.Rules()
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", job.Source.Slug, err)
+	}
+	if rules.Empty() {
+		return entries, nil
+	}
+	kept := make([]*Entry, 0, len(entries))
+	var dropped []crawl.Dropped
+	for _, e := range entries {
+		text, _ := e.text()
+		rule, drops := rules.Drops(e.Title, text)
+		if !drops {
+			kept = append(kept, e)
+			continue
+		}
+		published, _ := e.published(job.Now)
+		dropped = append(dropped, crawl.Dropped{
+			Source: job.Source.Slug, Key: e.key, Title: e.Title, URL: e.Link, Published: published, Rule: rule,
+		})
+	}
+	if len(dropped) > 0 {
+		n, err := job.Sink.Drop(ctx, dropped)
+		if err != nil {
+			return nil, fmt.Errorf("keep dropped entries: %w", err)
+		}
+		report.Dropped += n
+	}
+	return kept, nil
+}
+
+// item is the entry as the ledger takes it, with what the feed gave.
+func (k *Kind) item(job crawl.Job, doc *Document, e *Entry) ledger.Item {
+	src := job.Source
+	text, from := e.text()
+	it := ledger.Item{
+		Source: src.Slug, Key: e.key, Fingerprint: e.fingerprint,
+		URL: e.Link, CanonicalURL: CanonicalURL(e.Link),
+		Title: e.Title, Author: e.Author, PublishedRaw: e.PublishedRaw,
+		Text: text, TextFrom: from,
+		Lang: language(src.Lang, e.Language, doc.Language), Direction: src.Direction,
+		IsOwn: src.IsOwn, Lane: src.Lane(), Media: e.Media,
+	}
+	it.Published, _ = e.published(job.Now)
+	cutText(&it)
+	return it
+}
+
+func cutText(it *ledger.Item) {
+	if len(it.Text) > ledger.MaxText {
+		it.Text, it.Truncated = ledger.CutText(it.Text, ledger.MaxText), true
+	}
+}
+
+// text is the entry's text by what the feed gave: its content, else its
+// summary.
+func (e *Entry) text() (string, ledger.TextOrigin) {
+	if text := e.Content.Plain(); text != "" {
+		return text, ledger.TextContent
+	}
+	if text := e.Summary.Plain(); text != "" {
+		return text, ledger.TextSummary
+	}
+	return "", ledger.TextTitle
+}
+
+// published is the entry's date, false and zero where it has none that can be
+// believed: then it counts as published when it was fetched.
+func (e *Entry) published(now time.Time) (time.Time, bool) {
+	if e.Published.IsZero() || e.Published.After(now.Add(maxAhead)) {
+		return time.Time{}, false
+	}
+	return e.Published, true
+}
+
+// wantsPage reports whether the entry's page is to be fetched.
+func (k *Kind) wantsPage(src crawl.Source, it ledger.Item) bool {
+	if k.pages == nil || it.URL == "" || src.FullText == crawl.FullTextFalse {
+		return false
+	}
+	return src.FullText == crawl.FullTextTrue || it.TextFrom != ledger.TextContent || shorter(it.Text, shortText)
+}
+
+// shorter reports whether s has fewer than n characters.
+func shorter(s string, n int) bool {
+	for range s {
+		if n--; n == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// fromPage takes the text of the entry's page in the place of the feed's, where
+// it is the longer one. A page that fails is no failure of the source: the
+// feed's text stays. It returns an error only where ctx ended.
+func (k *Kind) fromPage(ctx context.Context, job crawl.Job, e *Entry, it *ledger.Item) error {
+	p, err := k.pages.Get(ctx, job.Source, it.URL)
+	if ctx.Err() != nil {
+		return fmt.Errorf("get pages: %w", context.Cause(ctx))
+	}
+	if err == nil && lostItsWay(it.URL, p.URL) {
+		err = errors.New("the site sends the link to its front page")
+	}
+	if err != nil {
+		k.log.DebugContext(ctx, "page not read", "source", string(job.Source.Slug), "url", it.URL, "error", err)
+		if passing(err) {
+			it.Fingerprint = e.retryOn(job.Now)
+		}
+		return nil
+	}
+	if c := CanonicalURL(p.Canonical); c != "" {
+		it.CanonicalURL = c
+	}
+	if len(p.Text) > len(it.Text) || p.From == ledger.TextSelector {
+		it.Text, it.TextFrom, it.Truncated = p.Text, p.From, p.Truncated
+		cutText(it)
+	}
+	return nil
+}
+
+// lostItsWay reports whether a link to an article ended at a front page, as
+// sites do with articles that are gone.
+func lostItsWay(link, final string) bool {
+	from, err1 := url.Parse(link)
+	to, err2 := url.Parse(final)
+	return err1 == nil && err2 == nil && !page.IsFront(from) && page.IsFront(to)
+}
+
+// passing reports whether a page's failure may be over on another day.
+func passing(err error) bool {
+	var throttled *crawl.Throttled
+	var failed *crawl.Error
+	switch {
+	case errors.As(err, &throttled):
+		return true
+	case !errors.As(err, &failed):
+		return false
+	}
+	switch failed.Cause {
+	case ledger.CauseDNS, ledger.CauseConnect, ledger.CauseTLS, ledger.CauseTimeout:
+		return true
+	case ledger.CauseHTTP:
+		return failed.HTTPStatus >= 500
+	default:
+		return false
+	}
+}

@@ -1,0 +1,184 @@
+package page
+
+import (
+	"bytes"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/andybalholm/cascadia"
+	"github.com/markusmobius/go-trafilatura"
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/charset"
+
+	"vesti.nixg.ru/crawl/plain"
+	"vesti.nixg.ru/ledger"
+)
+
+// Input is a page as it was fetched.
+type Input struct {
+	Body        []byte
+	ContentType string // the HTTP header, "" for none
+	URL         string // that answered
+	Selector    string // CSS, of the article's text; "" leaves it to the extraction
+}
+
+const (
+	maxNodes = 300_000 // of a page's tree: more is no article
+	maxDepth = 800     // of nested elements: the libraries recurse
+)
+
+// Extract returns the main text of a page. It fails with errors matching
+// ErrNotPage, ErrNoText and ErrSlow, and where the extraction panicked.
+func Extract(in Input) (p Page, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			p, err = Page{}, fmt.Errorf("the extraction panicked: %v", v)
+		}
+	}()
+	if !isHTML(in) {
+		return Page{}, fmt.Errorf("%w: %s", ErrNotPage, contentType(in))
+	}
+	doc, err := html.Parse(strings.NewReader(Decode(in.Body, in.ContentType)))
+	if err != nil {
+		return Page{}, fmt.Errorf("parse page: %w", err)
+	}
+	if !withinLimits(doc) {
+		return Page{}, fmt.Errorf("%w: too many or too deeply nested elements", ErrSlow)
+	}
+	p = Page{URL: in.URL, Canonical: canonical(doc, in.URL)}
+	if text := selected(doc, in.Selector); text != "" {
+		p.Text, p.From = text, ledger.TextSelector
+		return p, nil
+	}
+	if p.Text, err = mainText(doc, in.URL); err != nil {
+		return Page{}, err
+	}
+	p.From = ledger.TextPage
+	return p, nil
+}
+
+// mainText runs the extraction. Its own reading of dates is off: it takes much
+// time, and entries have theirs from the feed.
+func mainText(doc *html.Node, pageURL string) (string, error) {
+	opts := trafilatura.Options{EnableFallback: true, HtmlDateMode: trafilatura.Disabled}
+	if u, err := url.Parse(pageURL); err == nil && u.IsAbs() {
+		opts.OriginalURL = u
+	}
+	res, err := trafilatura.ExtractDocument(doc, opts)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrNoText, err)
+	}
+	text := ""
+	if res.ContentNode != nil {
+		text = plainNode(res.ContentNode)
+	}
+	if text == "" {
+		text = plain.FromText(res.ContentText)
+	}
+	if text == "" {
+		return "", ErrNoText
+	}
+	return text, nil
+}
+
+// selected returns the text of what the selector picks, each element once.
+func selected(doc *html.Node, selector string) string {
+	if selector == "" {
+		return ""
+	}
+	sel, err := cascadia.ParseGroup(selector)
+	if err != nil {
+		return ""
+	}
+	var parts []string
+	var last *html.Node
+	for _, n := range cascadia.QueryAll(doc, sel) {
+		if last != nil && contains(last, n) {
+			continue
+		}
+		last = n
+		if text := plainNode(n); text != "" {
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+func contains(outer, n *html.Node) bool {
+	for ; n != nil; n = n.Parent {
+		if n == outer {
+			return true
+		}
+	}
+	return false
+}
+
+func plainNode(n *html.Node) string {
+	var b bytes.Buffer
+	if err := html.Render(&b, n); err != nil {
+		return ""
+	}
+	return plain.FromHTML(b.String())
+}
+
+// Decode returns a page as UTF-8: by its byte order mark, the HTTP header, its
+// meta elements, and where none of them says anything, by whether it is UTF-8.
+func Decode(body []byte, contentType string) string {
+	enc, name, certain := charset.DetermineEncoding(body, contentType)
+	if name == "utf-8" || !certain && utf8.Valid(body) {
+		return strings.ToValidUTF8(string(bytes.TrimPrefix(body, []byte("\xEF\xBB\xBF"))), "\uFFFD")
+	}
+	out, err := enc.NewDecoder().Bytes(body)
+	if err != nil {
+		return strings.ToValidUTF8(string(body), "\uFFFD")
+	}
+	return string(out)
+}
+
+func contentType(in Input) string {
+	if t, _, err := mime.ParseMediaType(in.ContentType); err == nil {
+		return t
+	}
+	t, _, _ := strings.Cut(http.DetectContentType(in.Body), ";")
+	return t
+}
+
+// isHTML looks at the label, and at the bytes where it says nothing of use.
+func isHTML(in Input) bool {
+	switch t := contentType(in); {
+	case t == "text/html", t == "application/xhtml+xml":
+		return true
+	case strings.HasPrefix(t, "image/"), strings.HasPrefix(t, "audio/"), strings.HasPrefix(t, "video/"), t == "application/pdf":
+		return false
+	default:
+		return strings.HasPrefix(http.DetectContentType(in.Body), "text/html")
+	}
+}
+
+func withinLimits(doc *html.Node) bool {
+	nodes, depth := 0, 0
+	for n := doc; n != nil; {
+		if nodes++; nodes > maxNodes {
+			return false
+		}
+		if n.FirstChild != nil {
+			n = n.FirstChild
+			if depth++; depth > maxDepth {
+				return false
+			}
+			continue
+		}
+		for n != nil && n.NextSibling == nil {
+			n = n.Parent
+			depth--
+		}
+		if n != nil {
+			n = n.NextSibling
+		}
+	}
+	return true
+}
