@@ -79,7 +79,11 @@ func (m Message) fingerprint() ledger.Hash {
 // ItemKey is the identity of a message, by either way and whatever the channel
 // is called now. Of an album, id is its first message's.
 func ItemKey(channel int64, id int) ledger.ItemKey {
-	return ledger.ItemKey("telegram\x1f" + strconv.FormatInt(channel, 10) + "\x1f" + strconv.Itoa(id))
+	return itemKey(strconv.FormatInt(channel, 10), id)
+}
+
+func itemKey(channel string, id int) ledger.ItemKey {
+	return ledger.ItemKey("telegram\x1f" + channel + "\x1f" + strconv.Itoa(id))
 }
 
 // Link is the public address of a message, "" for a channel without a name.

@@ -1,0 +1,221 @@
+package telegram
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"vesti.nixg.ru/crawl"
+	"vesti.nixg.ru/crawl/fetch"
+	"vesti.nixg.ru/ledger"
+)
+
+// maxDeep bounds the pages that are read only to look at known posts again.
+const maxDeep = 12
+
+// preview reads the channel from its public preview: from the newest page back
+// to the last message read, then the pages' messages in order, oldest first.
+func (r *run) preview(ctx context.Context) error {
+	pages, err := r.walk(ctx)
+	if err != nil {
+		return err
+	}
+	last := r.prog.Last
+	newer := pages
+	if r.first {
+		newer = newest(pages, r.backfill())
+	}
+	count := 0
+	for _, p := range slices.Backward(newer) {
+		fresh := slices.DeleteFunc(slices.Clone(p), func(m Message) bool { return m.ID <= last })
+		if len(fresh) == 0 {
+			continue
+		}
+		count += len(fresh)
+		if err := r.commit(ctx, fresh, fresh[len(fresh)-1].last(), ledger.TextPreview); err != nil {
+			return err
+		}
+	}
+	r.kind.metrics.messages.WithLabelValues(string(wayPreview)).Add(float64(count))
+	return r.lookAgain(ctx, pages, last)
+}
+
+// walk fetches pages, newest first, until one reaches what was read before.
+func (r *run) walk(ctx context.Context) ([][]Message, error) {
+	var (
+		pages  [][]Message
+		count  int
+		before int
+	)
+	deep := r.deepFloor()
+	for {
+		p, err := r.fetchPage(ctx, before)
+		if err != nil {
+			return nil, err
+		}
+		if len(p.Messages) == 0 {
+			r.report.Empty = before == 0
+			return pages, nil
+		}
+		if before == 0 || r.prog.Channel == 0 {
+			if err := r.bind(ctx, p.Channel); err != nil {
+				return nil, err
+			}
+			deep = r.deepFloor()
+		}
+		oldest := p.Messages[0].ID
+		if before > 0 && p.Messages[len(p.Messages)-1].ID >= before {
+			return nil, &crawl.Error{Cause: ledger.CauseParse, Message: fmt.Sprintf(
+				"%s: the page before message %d shows message %d", r.name, before, p.Messages[len(p.Messages)-1].ID)}
+		}
+		pages = append(pages, p.Messages)
+		for _, m := range p.Messages {
+			count += len(m.ids())
+		}
+		switch {
+		case r.first && count >= r.backfill(), oldest <= 1:
+			return pages, nil
+		case !r.first && oldest <= r.prog.Last+1 && (deep == 0 || oldest <= deep || len(pages) >= maxDeep):
+			return pages, nil
+		}
+		before = oldest
+	}
+}
+
+// deepFloor is the oldest known message that is due to be looked at again; 0
+// when the newest page is enough.
+func (r *run) deepFloor() int {
+	if len(r.prog.Recent) == 0 || r.job.Now.Sub(r.prog.Deep) < r.kind.again {
+		return 0
+	}
+	return r.prog.Recent[0].ID
+}
+
+// newest leaves of pages, newest first, what holds the newest limit messages.
+func newest(pages [][]Message, limit int) [][]Message {
+	var out [][]Message
+	for _, p := range pages {
+		from := len(p)
+		for from > 0 && limit > 0 {
+			from--
+			limit -= len(p[from].ids())
+		}
+		if from < len(p) {
+			out = append(out, p[from:])
+		}
+	}
+	return out
+}
+
+func (r *run) fetchPage(ctx context.Context, before int) (page, error) {
+	if err := r.kind.pace.Wait(ctx); err != nil {
+		if ctx.Err() != nil {
+			return page{}, context.Cause(ctx)
+		}
+		return page{}, fmt.Errorf("wait for the turn of %s: %w", r.name, err)
+	}
+	address := r.kind.base + "/s/" + r.name
+	if before > 0 {
+		address += "?before=" + strconv.Itoa(before)
+	}
+	resp, err := r.kind.fetch.Get(ctx, fetch.Request{
+		URL: address, Accept: fetch.AcceptPage, UserAgent: r.job.Source.UserAgent, AllowPrivate: r.kind.private,
+	})
+	if err != nil {
+		return page{}, err
+	}
+	r.kind.metrics.pages.Inc()
+	r.report.HTTPStatus = resp.Status
+	r.report.Bytes += resp.Bytes
+	p, err := parsePage(resp.Body)
+	if err != nil {
+		return page{}, &crawl.Error{Cause: ledger.CauseNotFeed, HTTPStatus: resp.Status, Message: r.name + ": the preview page is empty", Err: err}
+	}
+	if p.Kind != pageHistory {
+		return page{}, r.noHistory(p)
+	}
+	if p.Broken > 0 {
+		if len(p.Messages) == 0 {
+			return page{}, &crawl.Error{Cause: ledger.CauseParse, HTTPStatus: resp.Status, Message: fmt.Sprintf(
+				"%s: none of the preview page's %d messages can be read; Telegram may have changed its markup", r.name, p.Broken)}
+		}
+		r.kind.log.WarnContext(ctx, "blocks of a preview page cannot be read", "source", r.job.Source.Slug, "blocks", p.Broken)
+	}
+	return p, nil
+}
+
+// noHistory says why a page shows no messages.
+func (r *run) noHistory(p page) error {
+	e := &crawl.Error{HTTPStatus: http.StatusOK, Cause: ledger.CauseNoPreview}
+	login := `; to read it, log in with "vesti telegram login"`
+	switch p.Kind {
+	case pageChannel:
+		e.Message = fmt.Sprintf("channel %s has no public preview (its owner, or an age or country limit, forbids it)%s", r.name, login)
+	case pageGroup:
+		e.Message = fmt.Sprintf("%s is a group, and groups have no public preview%s", r.name, login)
+	case pagePerson:
+		e.Cause, e.Message = ledger.CauseNotFeed, r.name+" is a person or a bot, not a channel"
+	case pageVacant:
+		e.Cause, e.Message = ledger.CauseVanished, fmt.Sprintf("nobody has the name %s now: the channel was renamed or deleted", r.name)
+		if r.prog.Title != "" {
+			e.Message += fmt.Sprintf("; it was %q (id %d)", r.prog.Title, r.prog.Channel)
+		}
+	default:
+		e.Cause = ledger.CauseNotFeed
+		e.Message = fmt.Sprintf("%s: the answer is neither a channel's preview nor a page of Telegram that is known", r.name)
+	}
+	return e
+}
+
+// lookAgain compares the pages with the window of known posts. A post that is
+// gone from between others on two runs in a row was deleted.
+func (r *run) lookAgain(ctx context.Context, pages [][]Message, last int) error {
+	if len(pages) == 0 {
+		return nil
+	}
+	seen := make(map[int]bool)
+	var known []Message
+	for _, p := range pages {
+		for _, m := range p {
+			for _, id := range m.ids() {
+				seen[id] = true
+			}
+			if m.ID <= last {
+				known = append(known, m)
+			}
+		}
+	}
+	if err := r.revise(ctx, known, ledger.TextPreview); err != nil {
+		return err
+	}
+	oldest := pages[len(pages)-1][0].ID
+	if len(pages) > 1 {
+		r.prog.Deep = r.job.Now
+	}
+	var covered, missing []*recent
+	for i := range r.prog.Recent {
+		k := &r.prog.Recent[i]
+		if k.ID < oldest || k.ID > last {
+			continue
+		}
+		covered = append(covered, k)
+		if !slices.ContainsFunc(k.ids(), func(id int) bool { return seen[id] }) {
+			missing = append(missing, k)
+		}
+	}
+	if len(missing) == 0 || len(missing)*2 > len(covered) {
+		return r.store(ctx, len(pages) > 1) // that much is no editing of a channel, but a page that shows too little
+	}
+	var gone []recent
+	for _, k := range missing {
+		if k.Missing++; k.Missing > 1 {
+			gone = append(gone, *k)
+		}
+	}
+	if len(gone) == 0 {
+		return r.store(ctx, true)
+	}
+	return r.remove(ctx, gone, "no longer on the preview page")
+}
