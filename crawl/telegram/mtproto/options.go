@@ -29,7 +29,7 @@ var (
 	// ErrNoSession: nobody has logged in.
 	ErrNoSession = errors.New(`not logged in: use "vesti telegram login"`)
 	// ErrClosed: the account was closed.
-	ErrClosed = errors.New("Telegram account is closed")
+	ErrClosed = errors.New("the Telegram account is closed")
 )
 
 // LoginNotice is what a person should have read before logging in.

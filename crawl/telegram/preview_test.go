@@ -1,0 +1,570 @@
+package telegram_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"vesti.nixg.ru/crawl"
+	"vesti.nixg.ru/crawl/fetch"
+	"vesti.nixg.ru/crawl/telegram"
+	"vesti.nixg.ru/crawl/telegram/telegramtest"
+	"vesti.nixg.ru/ledger"
+	"vesti.nixg.ru/ledger/badgerlog"
+	"vesti.nixg.ru/ledger/ledgertest"
+)
+
+const port = int64(2000000001)
+
+var noon = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+
+func TestFirstRunIsBounded(t *testing.T) {
+	w := newWorld(t)
+	w.server.Set("port_example", channel(1, 250))
+	rep := w.mustCrawl()
+	if rep.New != 100 || rep.Cursor != "2000000001/250" || rep.Title != "Порт" {
+		t.Errorf("report %+v, want 100 new to 250", rep)
+	}
+	w.wantIDs(span(151, 250))
+	if got := len(w.server.Requests()); got != 5 {
+		t.Errorf("%d pages fetched, want 5", got)
+	}
+	p := w.post(151)
+	if p.Item.Lane != ledger.LaneBackfill || p.Item.TextFrom != ledger.TextPreview || p.Item.ItemID != "151" {
+		t.Errorf("item %+v", p.Item)
+	}
+	if p.Item.URL != "https://t.me/Port_Example/151" || p.Item.CanonicalURL != "https://t.me/port_example/151" {
+		t.Errorf("URL %q, canonical %q", p.Item.URL, p.Item.CanonicalURL)
+	}
+}
+
+func TestWalkBackToLastSeen(t *testing.T) {
+	w := newWorld(t)
+	w.server.Set("port_example", channel(1, 30))
+	w.mustCrawl()
+	// 50 more, with a hole of deleted ones in between: no page holds them all.
+	c := channel(1, 110)
+	c.Messages = slices.DeleteFunc(c.Messages, func(m telegram.Message) bool { return m.ID > 40 && m.ID <= 70 })
+	w.server.Set("port_example", c)
+	w.server.Requests()
+	rep := w.mustCrawl()
+	if rep.New != 50 {
+		t.Errorf("%d new, want 50", rep.New)
+	}
+	w.wantIDs(append(span(1, 40), span(71, 110)...))
+	if w.post(110).Item.Lane != ledger.LaneP0 {
+		t.Errorf("news of a known channel in lane %s", w.post(110).Item.Lane)
+	}
+	w.server.Requests()
+	if rep = w.mustCrawl(); rep.New+rep.Revised+rep.SeenAgain != 0 || rep.Cursor != "2000000001/110" {
+		t.Errorf("quiet run: %+v", rep)
+	}
+	if got := w.server.Requests(); len(got) != 1 {
+		t.Errorf("quiet run asked %v, want one page", got)
+	}
+}
+
+// A crash after any number of pages leaves no hole: pages go oldest first.
+func TestStoppedBetweenPages(t *testing.T) {
+	for stop := range 5 {
+		t.Run(fmt.Sprint(stop), func(t *testing.T) {
+			w := newWorld(t)
+			w.server.Set("port_example", channel(1, 10))
+			w.mustCrawl()
+			w.server.Set("port_example", channel(1, 100))
+			w.sink.failAfter(stop)
+			if _, err := w.crawl(); !errors.Is(err, errStopped) {
+				t.Fatalf("error %v", err)
+			}
+			got := w.ids()
+			if want := span(1, len(got)); !slices.Equal(got, want) {
+				t.Fatalf("after a stop: %v, want no hole", got)
+			}
+			w.server.Set("port_example", channel(1, 140)) // it goes on meanwhile
+			w.sink.failAfter(-1)
+			w.mustCrawl()
+			w.wantIDs(span(1, 140))
+		})
+	}
+}
+
+func TestStoppedFirstRun(t *testing.T) {
+	w := newWorld(t)
+	w.server.Set("port_example", channel(1, 200))
+	w.sink.failAfter(2)
+	if _, err := w.crawl(); !errors.Is(err, errStopped) {
+		t.Fatalf("error %v", err)
+	}
+	w.server.Set("port_example", channel(1, 280))
+	w.sink.failAfter(-1)
+	w.mustCrawl()
+	w.wantIDs(span(101, 280)) // from where the first run began, not the newest 100
+}
+
+func TestEmptyHistory(t *testing.T) {
+	w := newWorld(t)
+	w.server.Set("port_example", channel(1, 0))
+	if rep := w.mustCrawl(); !rep.Empty || rep.New != 0 {
+		t.Errorf("report %+v", rep)
+	}
+	w.server.Set("port_example", channel(1, 3))
+	if rep := w.mustCrawl(); rep.Empty || rep.New != 3 {
+		t.Errorf("report %+v", rep)
+	}
+}
+
+func TestServiceMessagesMoveOn(t *testing.T) {
+	w := newWorld(t)
+	c := channel(1, 5)
+	c.Messages[4].Service = true
+	c.Messages[1].Text, c.Messages[1].Media = "", []string{telegram.MediaPhoto}
+	w.server.Set("port_example", c)
+	rep := w.mustCrawl()
+	if rep.New != 4 || rep.Cursor != "2000000001/5" {
+		t.Errorf("report %+v, want 4 new to 5", rep)
+	}
+	if it := w.post(2).Item; it.Text != "" || !slices.Equal(it.Media, []string{telegram.MediaPhoto}) {
+		t.Errorf("picture without caption: %+v", it)
+	}
+}
+
+func TestEditsAreRevisions(t *testing.T) {
+	w := newWorld(t)
+	c := channel(1, 5)
+	w.server.Set("port_example", c)
+	w.mustCrawl()
+	c.Messages[2].Text, c.Messages[2].Edited = "Совсем другой текст о погрузке угля в порту", true
+	c.Messages[3].Edited = true // a reaction counts as an edit for Telegram
+	w.server.Set("port_example", c)
+	if rep := w.mustCrawl(); rep.Revised != 1 || rep.New != 0 {
+		t.Errorf("report %+v, want one revision", rep)
+	}
+	if p := w.post(3); p.Item.Text != c.Messages[2].Text || p.Revisions != 1 {
+		t.Errorf("post 3: %q, %d revisions", p.Item.Text, p.Revisions)
+	}
+	if rep := w.mustCrawl(); rep.Revised != 0 {
+		t.Errorf("the same again: %+v", rep)
+	}
+}
+
+func TestEditsAreFoundInTheWholeWindow(t *testing.T) {
+	w := newWorld(t)
+	c := channel(1, 60)
+	w.server.Set("port_example", c)
+	w.mustCrawl()
+	c.Messages[4].Text = "Новый текст пятого сообщения об отмене рейса"
+	w.server.Set("port_example", c)
+	w.now = w.now.Add(time.Hour)
+	if rep := w.mustCrawl(); rep.Revised != 0 {
+		t.Errorf("after an hour, on page three: %+v", rep)
+	}
+	w.now = w.now.Add(6 * time.Hour)
+	if rep := w.mustCrawl(); rep.Revised != 1 {
+		t.Errorf("when the window is due: %+v", rep)
+	}
+}
+
+func TestDeletionsAreMarked(t *testing.T) {
+	w := newWorld(t)
+	c := channel(1, 10)
+	w.server.Set("port_example", c)
+	w.mustCrawl()
+	c.Messages = slices.Delete(slices.Clone(c.Messages), 4, 5)
+	w.server.Set("port_example", c)
+	w.mustCrawl()
+	if w.post(5).State.Removed {
+		t.Error("marked after one look: a page may show too little")
+	}
+	w.mustCrawl()
+	if !w.post(5).State.Removed || w.post(4).State.Removed || w.post(6).State.Removed {
+		t.Error("message 5 alone is deleted")
+	}
+	// Half the page missing is no editing of a channel.
+	c.Messages = c.Messages[5:]
+	w.server.Set("port_example", c)
+	for range 3 {
+		w.mustCrawl()
+	}
+	if w.post(3).State.Removed {
+		t.Error("marked although the page shows too little")
+	}
+}
+
+func TestRoundedCountsNeverDrop(t *testing.T) {
+	w := newWorld(t)
+	c := channel(1, 2)
+	set := func(views, reactions int64) {
+		c.Messages[0].Views, c.Messages[0].Reactions = &views, &reactions
+		w.server.Set("port_example", c)
+		w.mustCrawl()
+	}
+	set(999, 5)
+	set(1004, 6)        // "1K": less than was known, within rounding
+	set(1500, 7)        // "1.5K": by half
+	set(1600, 7)        // not notable
+	set(8_671_234, 120) // "8.67M"
+	set(8_670_001, 100) // fell
+	var got []string
+	for _, e := range w.events(1) {
+		if m, ok := e.Payload.(ledger.PostMeasured); ok {
+			got = append(got, fmt.Sprintf("%d/%d/%v", *m.Measures.Views, *m.Measures.Reactions, m.Measures.Rounded))
+		}
+	}
+	if want := []string{"1500/7/true", "8670000/120/true"}; !slices.Equal(got, want) {
+		t.Errorf("measured %v, want %v", got, want)
+	}
+}
+
+func TestAlbumIsOnePost(t *testing.T) {
+	w := newWorld(t)
+	c := channel(1, 3)
+	album := message(4)
+	album.Members, album.Media = []int{4, 5, 6}, []string{telegram.MediaPhoto, telegram.MediaPhoto, telegram.MediaVideo}
+	c.Messages = append(c.Messages, album, message(7))
+	w.server.Set("port_example", c)
+	if rep := w.mustCrawl(); rep.New != 5 || rep.Cursor != "2000000001/7" {
+		t.Errorf("report %+v, want 5 new", rep)
+	}
+	// Its first picture is deleted: the block goes by the next id now.
+	c.Messages[3].ID, c.Messages[3].Members, c.Messages[3].Media = 5, []int{5, 6}, album.Media[1:]
+	w.server.Set("port_example", c)
+	for range 3 {
+		if rep := w.mustCrawl(); rep.New+rep.Revised != 0 {
+			t.Errorf("after its first picture was deleted: %+v", rep)
+		}
+	}
+	if w.post(4).State.Removed {
+		t.Error("the album is marked as removed")
+	}
+}
+
+func TestForwardsNameTheirOrigin(t *testing.T) {
+	w := newWorld(t)
+	c := channel(1, 2)
+	c.Messages[1].Forward = "https://t.me/Other_Channel/77"
+	w.server.Set("port_example", c)
+	w.mustCrawl()
+	if it := w.post(2).Item; it.ForwardOf != "https://t.me/Other_Channel/77" || it.CanonicalURL != "https://t.me/other_channel/77" {
+		t.Errorf("forward of %q, canonical %q", it.ForwardOf, it.CanonicalURL)
+	}
+}
+
+func TestTypedFailures(t *testing.T) {
+	landing := func(extra string) string {
+		return `<div class="tgme_page"><div class="tgme_page_title">X</div><div class="tgme_page_extra">` + extra + `</div></div>`
+	}
+	for name, tt := range map[string]struct {
+		set   func(s *telegramtest.Preview)
+		cause ledger.Cause
+		says  string
+	}{
+		"no preview": {func(s *telegramtest.Preview) {
+			s.Set("port_example", telegramtest.Channel{Title: "X", NoPreview: true})
+		}, ledger.CauseNoPreview, "vesti telegram login"},
+		"group":    {func(s *telegramtest.Preview) { s.Land("port_example", landing("97 957 members, 4 138 online")) }, ledger.CauseNoPreview, "group"},
+		"person":   {func(s *telegramtest.Preview) { s.Land("port_example", landing("@port_example")) }, ledger.CauseNotFeed, "person or a bot"},
+		"vanished": {func(s *telegramtest.Preview) { s.Land("port_example", telegramtest.VacantPage) }, ledger.CauseVanished, "nobody has the name"},
+		"foreign":  {func(s *telegramtest.Preview) { s.Land("port_example", "<h1>Access denied</h1>") }, ledger.CauseNotFeed, "neither"},
+		"500":      {func(s *telegramtest.Preview) { s.Fail(func(*http.Request) int { return 500 }) }, ledger.CauseHTTP, "500"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			tt.set(w.server)
+			_, err := w.crawl()
+			var failed *crawl.Error
+			if !errors.As(err, &failed) || failed.Cause != tt.cause || !strings.Contains(failed.Message, tt.says) {
+				t.Errorf("error %v, want cause %s that says %q", err, tt.cause, tt.says)
+			}
+		})
+	}
+}
+
+func TestTooManyRequestsIsAWait(t *testing.T) {
+	w := newWorld(t)
+	w.server.Fail(func(*http.Request) int { return http.StatusTooManyRequests })
+	_, err := w.crawl()
+	var wait *crawl.Throttled
+	if !errors.As(err, &wait) || wait.Until.IsZero() {
+		t.Errorf("error %v, want a wait", err)
+	}
+}
+
+func TestNameThatLeadsToAnotherChannel(t *testing.T) {
+	w := newWorld(t)
+	w.server.Set("port_example", channel(1, 5))
+	w.mustCrawl()
+	other := channel(1, 9)
+	other.ID, other.Title = 2000000002, "Казино"
+	w.server.Set("port_example", other)
+	for range 2 {
+		_, err := w.crawl()
+		var failed *crawl.Error
+		if !errors.As(err, &failed) || failed.Cause != ledger.CauseRenamed || !strings.Contains(failed.Message, "Казино") {
+			t.Fatalf("error %v, want cause renamed", err)
+		}
+	}
+	w.wantIDs(span(1, 5))
+	if was, err := w.kind.Forget(t.Context(), "port_example"); err != nil || !was {
+		t.Fatalf("forget: %v, %v", was, err)
+	}
+	if rep := w.mustCrawl(); rep.New+rep.SeenAgain != 9 || rep.Cursor != "2000000002/9" {
+		t.Errorf("after it was forgotten: %+v", rep)
+	}
+}
+
+func TestChannelReadUnderAnotherName(t *testing.T) {
+	w := newWorld(t)
+	w.server.Set("port_example", channel(1, 5))
+	w.mustCrawl()
+	w.server.Set("port_new_name", channel(1, 150))
+	w.source.Channel = "port_new_name"
+	if rep := w.mustCrawl(); rep.New != 145 {
+		t.Errorf("%d new, want the 145 that follow what was read under the old name", rep.New)
+	}
+	w.wantIDs(span(1, 150))
+}
+
+// Blocks without an id are keyed by the channel's name until a page tells it;
+// what was read by then is not read again.
+func TestPageWithoutChannelID(t *testing.T) {
+	w := newWorld(t)
+	c := channel(1, 5)
+	c.NoID = true
+	w.server.Set("port_example", c)
+	if rep := w.mustCrawl(); rep.New != 5 || rep.Cursor != "@port_example/5" {
+		t.Errorf("report %+v", rep)
+	}
+	w.server.Set("port_example", channel(1, 8))
+	if rep := w.mustCrawl(); rep.New != 3 || rep.Cursor != "2000000001/8" {
+		t.Errorf("report %+v, want 3 new", rep)
+	}
+	w.server.Set("port_example", func() telegramtest.Channel { c := channel(1, 9); c.NoID = true; return c }())
+	if rep := w.mustCrawl(); rep.New != 1 || rep.Cursor != "2000000001/9" {
+		t.Errorf("report %+v, want 1 new under the known id", rep)
+	}
+}
+
+func TestDryRunMovesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.server.Set("port_example", channel(1, 5))
+	w.sink.dry = true
+	if rep := w.mustCrawl(); rep.New != 5 || rep.Cursor != "" {
+		t.Errorf("report %+v", rep)
+	}
+	w.sink.dry = false
+	if rep := w.mustCrawl(); rep.New != 5 {
+		t.Errorf("after a dry run: %+v, want 5 new", rep)
+	}
+}
+
+func TestRulesOfTheSource(t *testing.T) {
+	w := newWorld(t)
+	w.source.Block = []string{"сообщение 3"}
+	w.server.Set("port_example", channel(1, 5))
+	if rep := w.mustCrawl(); rep.New != 4 || rep.Dropped != 1 {
+		t.Errorf("report %+v", rep)
+	}
+	w.wantIDs([]int{1, 2, 4, 5})
+}
+
+func TestOneRequestAtATimeOverAllChannels(t *testing.T) {
+	const pace = 40 * time.Millisecond
+	w := newWorld(t, func(o *telegram.Options) { o.PreviewPace = pace })
+	var wg sync.WaitGroup
+	for i := range 4 {
+		name := fmt.Sprintf("channel_%d", i)
+		c := channel(1, 30)
+		c.ID, c.Name = port+int64(i), name
+		w.server.Set(name, c)
+		src := w.source
+		src.Slug, src.Channel = ledger.Slug(fmt.Sprint("source", i)), name
+		wg.Go(func() {
+			if _, err := w.kind.Crawl(t.Context(), crawl.Job{Source: src, Now: noon, Sink: w.sink}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	requests := w.server.Requests()
+	if len(requests) < 8 {
+		t.Fatalf("%d requests", len(requests))
+	}
+	if took := requests[len(requests)-1].At.Sub(requests[0].At); took < pace*time.Duration(len(requests)-2) {
+		t.Errorf("%d requests within %s, want one each %s", len(requests), took, pace)
+	}
+}
+
+// world is a source, its server and a ledger.
+type world struct {
+	t      testing.TB
+	log    *badgerlog.Log
+	sink   *sink
+	server *telegramtest.Preview
+	kind   *telegram.Kind
+	source crawl.Source
+	now    time.Time
+}
+
+func newWorld(t testing.TB, change ...func(*telegram.Options)) *world {
+	t.Helper()
+	w := &world{t: t, log: ledgertest.Open(t), server: telegramtest.NewPreview(t), now: noon}
+	w.sink = &sink{Log: w.log, left: -1}
+	client := fetch.New(fetch.Options{HostGap: -1, HostParallel: 8})
+	t.Cleanup(client.Close)
+	opts := telegram.Options{
+		Fetch: client, Store: w.log.Store(telegram.Namespace), PreviewURL: w.server.URL, PreviewPace: -1,
+	}
+	for _, c := range change {
+		c(&opts)
+	}
+	kind, err := telegram.New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.kind = kind
+	w.source = crawl.Source{Slug: "port", Channel: "port_example", Crawler: ledger.CrawlerTelegram, Lang: "ru", Enabled: true}
+	return w
+}
+
+func (w *world) crawl() (crawl.Report, error) {
+	w.t.Helper()
+	return w.kind.Crawl(w.t.Context(), crawl.Job{Source: w.source, Now: w.now, Sink: w.sink})
+}
+
+func (w *world) mustCrawl() crawl.Report {
+	w.t.Helper()
+	rep, err := w.crawl()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return rep
+}
+
+// num is the post of the channel's message.
+func (w *world) num(id int) ledger.PostNum {
+	w.t.Helper()
+	known, err := w.log.KnownItems(w.t.Context(), []ledger.ItemKey{telegram.ItemKey(port, id)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return known[0].Post
+}
+
+func (w *world) post(id int) ledger.Post {
+	w.t.Helper()
+	p, err := w.log.Post(w.t.Context(), w.num(id))
+	if err != nil {
+		w.t.Fatalf("post of message %d: %v", id, err)
+	}
+	return p
+}
+
+func (w *world) events(id int) []ledger.Event {
+	w.t.Helper()
+	events, err := w.log.PostEvents(w.t.Context(), w.num(id))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return events
+}
+
+// ids are the messages of all posts, in the ledger's order.
+func (w *world) ids() []int {
+	w.t.Helper()
+	return postIDs(w.t, w.log)
+}
+
+func (w *world) wantIDs(want []int) {
+	w.t.Helper()
+	if got := w.ids(); !slices.Equal(got, want) {
+		w.t.Fatalf("posts of messages %v, want %v", got, want)
+	}
+}
+
+func postIDs(t testing.TB, log *badgerlog.Log) []int {
+	t.Helper()
+	var ids []int
+	for after := ledger.Seq(0); ; {
+		events, err := log.Read(t.Context(), after, 500)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(events) == 0 {
+			return ids
+		}
+		for _, e := range events {
+			after = e.Seq
+			if p, ok := e.Payload.(ledger.PostFetched); ok {
+				var id int
+				if _, err := fmt.Sscan(p.Item.ItemID, &id); err != nil {
+					t.Fatal(err)
+				}
+				ids = append(ids, id)
+			}
+		}
+	}
+}
+
+var errStopped = errors.New("stopped")
+
+// sink is the ledger, which can be made to stop or to keep nothing.
+type sink struct {
+	*badgerlog.Log
+	dry bool
+
+	mu   sync.Mutex
+	left int // appends until it stops; negative for never
+}
+
+func (s *sink) failAfter(n int) { s.left = n }
+
+func (s *sink) Append(ctx context.Context, items []ledger.Item) ([]ledger.Appended, error) {
+	s.mu.Lock()
+	if s.left == 0 {
+		s.mu.Unlock()
+		return nil, errStopped
+	}
+	s.left--
+	s.mu.Unlock()
+	if s.dry {
+		out := make([]ledger.Appended, len(items))
+		for i := range out {
+			out[i].Outcome = ledger.OutcomeNew
+		}
+		return out, nil
+	}
+	return s.Log.Append(ctx, items)
+}
+
+func (s *sink) Drop(_ context.Context, entries []crawl.Dropped) (int, error) {
+	return len(entries), nil
+}
+
+func channel(from, to int) telegramtest.Channel {
+	c := telegramtest.Channel{ID: port, Name: "Port_Example", Title: "Порт"}
+	for id := from; id <= to; id++ {
+		c.Messages = append(c.Messages, message(id))
+	}
+	return c
+}
+
+func message(id int) telegram.Message {
+	return telegram.Message{
+		ID: id, Date: noon.Add(-time.Hour + time.Duration(id)*time.Second),
+		Text: fmt.Sprintf("Сообщение %d из порта\nо погрузке (https://example.org/%d)", id, id),
+	}
+}
+
+func span(from, to int) []int {
+	var ids []int
+	for id := from; id <= to; id++ {
+		ids = append(ids, id)
+	}
+	return ids
+}
