@@ -166,6 +166,7 @@ type candidatesPage struct {
 	search.Result
 	Tabs       []facetValue
 	Facets     []facet
+	Spans      []facetValue // of dates
 	Sorts      []choice
 	Names      map[ledger.Slug]string // of sources
 	From, To   int                    // places of the first and last hit, from 1
@@ -202,6 +203,9 @@ func (s *Server) candidates(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if page.Facets, err = s.facets(lang, q, result.Facets, page.Names); err != nil {
+		return err
+	}
+	if page.Spans, err = s.spans(lang, q); err != nil {
 		return err
 	}
 	if page.Sorts, err = sorts(lang, q, result.Sort); err != nil {
@@ -317,6 +321,31 @@ func (s *Server) facets(lang *i18n.Language, q query, f posts.Facets, names map[
 		if len(one.Values) > 0 {
 			all = append(all, one)
 		}
+	}
+	return all, nil
+}
+
+// spans are the dates that are asked for most: up to today, from some days ago.
+func (s *Server) spans(lang *i18n.Language, q query) ([]facetValue, error) {
+	today := s.Now().In(s.Location)
+	var all []facetValue
+	for _, span := range []struct {
+		name string
+		days int
+	}{{"today", 0}, {"week", 6}, {"month", 29}} {
+		since := today.AddDate(0, 0, -span.days).Format(time.DateOnly)
+		text, err := label(lang, "span", span.name)
+		if err != nil {
+			return nil, err
+		}
+		v := facetValue{choice: choice{since, text, q.Since == since && q.Until == ""}}
+		v.URL = s.listURL(q.with(func(q *query) {
+			q.Since, q.Until = since, ""
+			if v.Current {
+				q.Since = ""
+			}
+		}))
+		all = append(all, v)
 	}
 	return all, nil
 }

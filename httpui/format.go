@@ -37,6 +37,7 @@ func (f formats) funcs(lang *i18n.Language) template.FuncMap {
 		"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"when":    func(t time.Time) (string, error) { return f.when(lang, t) },
 		"ago":     func(t time.Time) (string, error) { return f.ago(lang, t) },
+		"past":    func(t time.Time) bool { return !t.After(f.now()) },
 		"took":    func(d time.Duration) (string, error) { return took(lang, d) },
 		"span":    func(d time.Duration) (string, error) { return span(lang, d) },
 		"day":     func(t time.Time) string { return t.In(f.location).Format(time.DateOnly) },
@@ -139,13 +140,13 @@ func took(lang *i18n.Language, d time.Duration) (string, error) {
 func span(lang *i18n.Language, d time.Duration) (string, error) {
 	switch {
 	case d < time.Minute:
-		return lang.Plural("span.seconds", int(d/time.Second))
+		return lang.Plural("lasting.seconds", int(d/time.Second))
 	case d < time.Hour:
-		return lang.Plural("span.minutes", int(d/time.Minute))
+		return lang.Plural("lasting.minutes", int(d/time.Minute))
 	case d < 48*time.Hour:
-		return lang.Plural("span.hours", int(d/time.Hour))
+		return lang.Plural("lasting.hours", int(d/time.Hour))
 	default:
-		return lang.Plural("span.days", int(d/(24*time.Hour)))
+		return lang.Plural("lasting.days", int(d/(24*time.Hour)))
 	}
 }
 
