@@ -71,9 +71,7 @@ func (d *desk) fill() {
 		d.t.Fatal(err)
 	}
 	d.fillPosts(now)
-	if err := d.crawler.Reload(d.t.Context(), demoSources()); err != nil { // takes the states in
-		d.t.Fatal(err)
-	}
+	d.register(demoSources())
 	d.settle()
 	d.clock.advance(4 * time.Minute)
 }

@@ -91,14 +91,9 @@ func newDesk(t *testing.T, registered []crawl.Source, change ...func(*httpui.Opt
 		t.Fatal(err)
 	}
 	run(t, d.runner.Run)
-	d.crawler = crawl.New(crawl.Options{
-		Log: d.log, Kinds: map[ledger.Crawler]crawl.Kind{ledger.CrawlerRSS: noKind{}, ledger.CrawlerTelegram: noKind{}}, Now: d.clock.Now,
-	})
-	if err := d.crawler.Reload(t.Context(), registered); err != nil {
-		t.Fatal(err)
-	}
+	d.register(registered)
 	o := httpui.Options{
-		Queue: queueView, Registry: d.crawler, Sources: sourceView, Search: index, Posts: d.log, Commands: d,
+		Queue: queueView, Registry: d, Sources: sourceView, Search: index, Posts: d.log, Commands: d,
 		LLM:         func() classify.BreakerStatus { d.mu.Lock(); defer d.mu.Unlock(); return d.llm },
 		Projections: d.runner.Status, Ready: func() error { d.mu.Lock(); defer d.mu.Unlock(); return d.ready },
 		Store: d.log.Store("httpui"), Registerer: d.registry, Gatherer: d.registry, Now: d.clock.Now, Location: zone, Version: "test",
@@ -118,6 +113,21 @@ func newDesk(t *testing.T, registered []crawl.Source, change ...func(*httpui.Opt
 	d.logIn(d.client)
 	return d
 }
+
+// register makes a crawler of sources, which takes their states in. It crawls
+// nothing.
+func (d *desk) register(registered []crawl.Source) {
+	d.t.Helper()
+	d.crawler = crawl.New(crawl.Options{
+		Log: d.log, Kinds: map[ledger.Crawler]crawl.Kind{ledger.CrawlerRSS: noKind{}, ledger.CrawlerTelegram: noKind{}}, Now: d.clock.Now,
+	})
+	if err := d.crawler.Reload(d.t.Context(), registered); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// Status implements httpui.Registry.
+func (d *desk) Status() []crawl.SourceView { return d.crawler.Status() }
 
 // run runs f until the test ends, and waits for it.
 func run(t *testing.T, f func(context.Context) error) {
