@@ -181,7 +181,7 @@ const (
 	ReturnDelay    Return = "delay"    // its delay after a failure is over
 	ReturnShutdown Return = "shutdown" // the worker stops
 	ReturnAway     Return = "away"     // what does the work is away
-	ReturnLease    Return = "lease"    // its worker let the lease end
+	ReturnRepair   Return = "repair"   // a check found it missing from its queue
 )
 
 // PostMeasured records that views or reactions changed notably.

@@ -167,17 +167,10 @@ func (g *group) fetched(a *arrival) error {
 		linked = others[0]
 		payload = codec.AppendLink(payload[:len(payload):len(payload)], linked)
 	}
-	e := ledger.Event{
-		Seq: seq, At: g.at, Type: ledger.TypePostFetched, Actor: ledger.ActorCrawler, Post: num, Source: a.item.Source,
-		Payload: ledger.PostFetched{Item: ledger.Item{Lane: a.item.Lane}},
-	}
-	state, err := ledger.PostState{}.Apply(e)
-	if err != nil {
-		return err
-	}
-	rec := postRecord{num: num, id: a.hash, state: state, place: seq, text: seq, linked: linked}
-	header := codec.AppendHeader(make([]byte, 0, 64+len(payload)), e)
-	if err := g.putEvent(e, append(header, payload...)); err != nil {
+	e := g.event(ledger.ActorCrawler, num, a.item.Source, ledger.PostFetched{
+		ID: a.hash, Item: ledger.Item{Lane: a.item.Lane}, LinkedTo: linked, // the rest is in payload
+	})
+	if err := g.follow(postRecord{num: num}, e, payload); err != nil {
 		return err
 	}
 	if err := g.putText(seq, a.body); err != nil {
@@ -191,7 +184,7 @@ func (g *group) fetched(a *arrival) error {
 	}
 	a.out = ledger.Appended{Outcome: ledger.OutcomeNew, Post: num, ID: a.hash, Seq: seq}
 	g.countItem(a)
-	return g.putPost(postRecord{num: num}, rec)
+	return nil
 }
 
 func seqBytes(n uint64) []byte { return key8(0, n)[1:] }
@@ -221,15 +214,10 @@ func (g *group) seenAgain(a *arrival, post ledger.PostNum) error {
 		ItemID: i.ItemID, Measures: i.Measures,
 	})
 	a.out.Seq = e.Seq
-	after := rec
-	after.carriers = append(rec.carriers[:len(rec.carriers):len(rec.carriers)], i.Source)
-	if err := g.putEvent(e, codec.AppendEvent(nil, e)); err != nil {
+	if err := g.follow(rec, e, codec.AppendPayload(nil, e.Payload)); err != nil {
 		return err
 	}
-	if err := g.putItem(a, post, others); err != nil {
-		return err
-	}
-	return g.putPost(rec, after)
+	return g.putItem(a, post, others)
 }
 
 // carries reports whether source carries the post.
@@ -313,32 +301,19 @@ func (g *group) revised(a *arrival, rec postRecord, textMoved bool) (bool, error
 
 func (g *group) putRevision(a *arrival, rec postRecord, p ledger.PostRevised, owner ledger.PostNum, others []ledger.PostNum) error {
 	e := g.event(ledger.ActorCrawler, rec.num, a.item.Source, p)
-	after := rec
-	var err error
-	if after.state, err = rec.state.Apply(e); err != nil {
+	if err := g.follow(rec, e, codec.AppendPayload(nil, p)); err != nil {
 		return err
-	}
-	after.revised = e.Seq
-	if p.LinkedTo != 0 {
-		after.linked = p.LinkedTo
 	}
 	a.out.Outcome, a.out.Seq = ledger.OutcomeTouched, e.Seq
 	if p.New {
 		a.out.Outcome = ledger.OutcomeRevised
-		after.claim = 0 // whoever judges the old text judges in vain
-	}
-	if p.Requeued {
-		after.place = e.Seq
 	}
 	if p.TextChanged {
-		after.text = e.Seq
 		if err := g.putText(e.Seq, a.body); err != nil {
 			return err
 		}
 	}
-	if err := g.putEvent(e, codec.AppendEvent(nil, e)); err != nil {
-		return err
-	}
+	var err error
 	switch {
 	case !p.New:
 	case owner == 0:
@@ -349,10 +324,7 @@ func (g *group) putRevision(a *arrival, rec postRecord, p ledger.PostRevised, ow
 	if err != nil {
 		return err
 	}
-	if err := g.putURL(a, rec.num, others); err != nil {
-		return err
-	}
-	return g.putPost(rec, after)
+	return g.putURL(a, rec.num, others)
 }
 
 // knownText returns which post a text's key leads to, and whether post had the

@@ -258,7 +258,7 @@ func (a *appender) finish(g *group) error {
 		}
 	}
 	if !g.wrote {
-		a.log.queue.settle(g.effects)
+		a.log.queue.settle(g.effects, g.last)
 		return nil
 	}
 	a.log.failpoint("commit.before")
@@ -271,8 +271,8 @@ func (a *appender) finish(g *group) error {
 	}
 	a.log.failpoint("commit.after")
 	a.seq = g.last
-	a.log.queue.settle(g.effects)
 	a.log.head.advance(g.last)
+	a.log.queue.settle(g.effects, g.last)
 	for _, f := range g.counted {
 		f()
 	}

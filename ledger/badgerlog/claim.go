@@ -86,11 +86,10 @@ var errNoGrant = errors.New("not to be granted")
 
 // grant reads the post for its claim and queues the claim's record.
 func (l *Log) grant(ctx context.Context, post ledger.PostNum, h hand) (ledger.Claim, error) {
-	upTo := max(ledger.Seq(post), h.place.seq)
-	rec, item, err := l.readForClaim(post, upTo, false)
+	rec, item, err := l.readForClaim(post, h.asOf, false)
 	if err != nil || rec.where() != h.place || l.queue.live(rec.claim) {
 		// The shared view may be behind; what it says against a claim must be so now.
-		rec, item, err = l.readForClaim(post, upTo, true)
+		rec, item, err = l.readForClaim(post, h.asOf, true)
 	}
 	switch {
 	case errors.Is(err, ledger.ErrNotFound) || err == nil && (rec.where() != h.place || l.queue.live(rec.claim)):
@@ -287,19 +286,11 @@ func (g *group) complete(c ledger.Claim, d ledger.PostClassified, payload []byte
 		return err
 	}
 	e := g.event(workerActor(c.Worker), c.Post, "", d)
-	after := rec
-	if after.state, err = rec.state.Apply(e); err != nil {
-		return err
-	}
-	after.decision = e.Seq
-	if !d.Provisional {
-		after.claim, after.deaths = 0, 0
-	}
-	if err := g.putEvent(e, append(codec.AppendHeader(make([]byte, 0, 48+len(payload)), e), payload...)); err != nil {
+	if err := g.follow(rec, e, payload); err != nil {
 		return err
 	}
 	g.log.failpoint("complete.written")
-	return g.putPost(rec, after)
+	return nil
 }
 
 func workerActor(worker string) ledger.Actor {
@@ -376,22 +367,7 @@ func (g *group) failed(post ledger.PostNum, holds func(postRecord) bool, granted
 		p.Stage = rec.state.Stage
 	}
 	e := g.event(by, post, "", p)
-	after := rec
-	if after.state, err = rec.state.Apply(e); err != nil {
-		return err
-	}
-	after.claim = 0
-	if p.Cause != ledger.CauseLease || p.Parked {
-		after.deaths = 0
-	}
-	if after.where().kind == keyDelayed {
-		after.place = e.Seq
-	}
-	if err := g.putEvent(e, codec.AppendEvent(nil, e)); err != nil {
-		return err
-	}
-	g.count(func() { g.log.metrics.failed(p) })
-	return g.putPost(rec, after)
+	return g.follow(rec, e, codec.AppendPayload(nil, p))
 }
 
 // roundTime brings a time to what an event can hold.
@@ -428,18 +404,5 @@ func (l *Log) Release(ctx context.Context, c ledger.Claim, r ledger.PostReturned
 // returned writes a PostReturned of a post that may be in hand.
 func (g *group) returned(rec postRecord, p ledger.PostReturned, by ledger.Actor) error {
 	e := g.event(by, rec.num, "", p)
-	after := rec
-	var err error
-	if after.state, err = rec.state.Apply(e); err != nil {
-		return err
-	}
-	after.claim, after.deaths = 0, 0
-	if after.where() != rec.where() {
-		after.place = e.Seq
-	}
-	if err := g.putEvent(e, codec.AppendEvent(nil, e)); err != nil {
-		return err
-	}
-	g.count(func() { g.log.metrics.returned(p.Reason) })
-	return g.putPost(rec, after)
+	return g.follow(rec, e, codec.AppendPayload(nil, p))
 }

@@ -35,7 +35,8 @@ type dispenser struct {
 	inHand  map[ledger.PostNum]*hand
 	passed  map[uint8]*[ledger.LaneCount]int // per set of stages: how often a lane with work was passed over
 	waiters []*waiter
-	waiting int // posts whose delay is not over
+	waiting int        // posts whose delay is not over
+	changed ledger.Seq // a post in a queue was last changed in place here
 	epoch   uint64
 	tokens  uint64
 	closed  bool
@@ -61,7 +62,8 @@ type hand struct {
 	claim  token
 	lease  time.Time
 	worker string
-	ending bool // its lease is over and the appender was told
+	ending bool       // its lease is over and the appender was told
+	asOf   ledger.Seq // what it is granted on must be no older
 }
 
 // waiter is a caller of Claim that waits for work of some stages.
@@ -121,6 +123,7 @@ func (d *dispenser) next(stages uint8, worker string, lease time.Time) (ledger.P
 			claim:  newToken(d.epoch, d.tokens),
 			lease:  lease,
 			worker: worker,
+			asOf:   max(ledger.Seq(e.post), e.seq, d.changed),
 		}
 		d.inHand[e.post] = &h
 		return e.post, h, true, nil
@@ -225,8 +228,8 @@ type effect struct {
 	refused       token // a grant that the record did not bear out
 }
 
-// settle follows what the appender has committed.
-func (d *dispenser) settle(effects []effect) {
+// settle follows what the appender has committed, up to a Seq.
+func (d *dispenser) settle(effects []effect, upTo ledger.Seq) {
 	if len(effects) == 0 {
 		return
 	}
@@ -234,6 +237,9 @@ func (d *dispenser) settle(effects []effect) {
 	defer d.mu.Unlock()
 	for _, e := range effects {
 		d.settleOne(e)
+		if e.before.id == e.after.id && e.after.state.Status == ledger.StatusPending && !d.live(e.after.claim) {
+			d.changed = upTo
+		}
 	}
 }
 

@@ -26,7 +26,7 @@ func (g *group) putEvent(e ledger.Event, stored []byte) error {
 	if err := g.set(eventKey(e.Seq), stored); err != nil {
 		return err
 	}
-	g.count(func() { g.log.metrics.event(e.Type) })
+	g.count(func() { g.log.metrics.event(e) })
 	switch {
 	case e.Type == ledger.TypePostFetched: // its Seq is the post's number
 		return nil
@@ -37,6 +37,20 @@ func (g *group) putEvent(e ledger.Event, stored []byte) error {
 	default:
 		return nil
 	}
+}
+
+// follow writes an event of a post: the event, the record after it, and the
+// post's entry in the queue.
+func (g *group) follow(rec postRecord, e ledger.Event, payload []byte) error {
+	after, err := rec.apply(e)
+	if err != nil {
+		return err
+	}
+	stored := codec.AppendHeader(make([]byte, 0, 64+len(payload)), e)
+	if err := g.putEvent(e, append(stored, payload...)); err != nil {
+		return err
+	}
+	return g.putPost(rec, after)
 }
 
 func (g *group) putText(seq ledger.Seq, packed []byte) error {

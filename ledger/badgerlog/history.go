@@ -69,12 +69,15 @@ func (l *Log) record(ctx context.Context, sets [][]ledger.Event) ([]ledger.Seq, 
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+	if err != nil {
+		err = fmt.Errorf("record: %w", err)
+		if !errors.Is(err, ledger.ErrStale) && !errors.Is(err, ledger.ErrNotFound) {
+			return nil, err
+		}
+	}
 	var seqs []ledger.Seq
 	for _, s := range sheets {
 		seqs = append(seqs, s.seqs...)
-	}
-	if err != nil {
-		err = fmt.Errorf("record: %w", err)
 	}
 	return seqs, err
 }
@@ -187,25 +190,9 @@ func (g *group) planPost(w *plan, e ledger.Event) error {
 		w.posts = append(w.posts, postChange{rec, rec})
 		c = &w.posts[len(w.posts)-1]
 	}
-	state, err := c.after.state.Apply(e)
-	if err != nil {
-		return err
-	}
-	was := c.after.where()
-	c.after.state = state
-	switch p := e.Payload.(type) {
-	case ledger.PostReturned:
-		c.after.claim, c.after.deaths = 0, 0
-	case ledger.PostClassified:
-		c.after.decision = e.Seq
-		if !p.Provisional {
-			c.after.claim, c.after.deaths = 0, 0
-		}
-	}
-	if now := c.after.where(); now != was && now.kind != 0 {
-		c.after.place = e.Seq
-	}
-	return nil
+	after, err := c.after.apply(e)
+	c.after = after
+	return err
 }
 
 func (w *plan) change(post ledger.PostNum) *postChange {
@@ -233,9 +220,6 @@ func (g *group) carryOut(w plan, payloads [][]byte) error {
 	for i, e := range w.events {
 		if err := g.putEvent(e, append(codec.AppendHeader(nil, e), payloads[i]...)); err != nil {
 			return err
-		}
-		if p, ok := e.Payload.(ledger.PostReturned); ok {
-			g.count(func() { g.log.metrics.returned(p.Reason) })
 		}
 	}
 	for _, c := range w.posts {

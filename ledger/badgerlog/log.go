@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	badger "github.com/dgraph-io/badger/v4"
@@ -34,8 +35,9 @@ type Log struct {
 
 	epoch uint64
 
-	use    sync.RWMutex // held shared by whoever reads db, so that Close can wait
-	closed bool
+	use     sync.RWMutex // held shared by whoever reads db, so that Close can wait
+	closed  bool
+	closing atomic.Bool // long work is to end
 
 	background sync.WaitGroup
 	stop       context.CancelFunc
@@ -164,6 +166,7 @@ func (l *Log) start() {
 // posts in hand can be claimed again after the next Open. A second Close does
 // nothing.
 func (l *Log) Close() error {
+	l.closing.Store(true)
 	l.use.Lock()
 	if l.closed {
 		l.use.Unlock()

@@ -33,7 +33,7 @@ func (m *metrics) group(steps int, took time.Duration) {}
 func (m *metrics) close()                              {}
 
 func (m *metrics) item(o ledger.Outcome)                 {}
-func (m *metrics) event(t ledger.Type)                   {}
+func (m *metrics) event(e ledger.Event)                  {}
 func (m *metrics) failed(p ledger.PostFailed)            {}
 func (m *metrics) returned(r ledger.Return)              {}
 func (m *metrics) claimed(q queueID, took time.Duration) {}

@@ -90,6 +90,59 @@ func decodePost(num ledger.PostNum, b []byte) (postRecord, error) {
 	return r, err
 }
 
+// apply returns the record after e, an event of its post. All writers go
+// through it, and so do the check and the restore, which fold a post's events
+// anew: but for deaths and a live claim, the record follows from its events.
+func (r postRecord) apply(e ledger.Event) (postRecord, error) {
+	state, err := r.state.Apply(e)
+	if err != nil {
+		return r, err
+	}
+	was := r.where()
+	r.state = state
+	switch p := e.Payload.(type) {
+	case ledger.PostFetched:
+		r.num, r.id, r.linked = e.Post, p.ID, p.LinkedTo
+		r.place, r.text = e.Seq, e.Seq
+	case ledger.PostSeenAgain:
+		r.carriers = append(r.carriers[:len(r.carriers):len(r.carriers)], e.Source)
+	case ledger.PostRevised:
+		r.applyRevision(e.Seq, p)
+	case ledger.PostClassified:
+		r.decision = e.Seq
+		if !p.Provisional {
+			r.claim, r.deaths = 0, 0
+		}
+	case ledger.PostFailed:
+		r.claim = 0
+		if p.Cause != ledger.CauseLease || p.Parked {
+			r.deaths = 0
+		}
+	case ledger.PostReturned:
+		r.claim, r.deaths = 0, 0
+	}
+	if now := r.where(); now != was && now.kind != 0 {
+		r.place = e.Seq
+	}
+	return r, nil
+}
+
+func (r *postRecord) applyRevision(seq ledger.Seq, p ledger.PostRevised) {
+	r.revised = seq
+	if p.LinkedTo != 0 {
+		r.linked = p.LinkedTo
+	}
+	if p.TextChanged {
+		r.text = seq
+	}
+	if p.New {
+		r.claim = 0 // whoever judges the old text judges in vain
+	}
+	if p.Requeued {
+		r.place = seq
+	}
+}
+
 // place is where a post stands: under which key, if any, it waits.
 type place struct {
 	kind  byte // keyReady, keyDelayed, keyParked; 0 for nowhere

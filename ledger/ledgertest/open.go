@@ -4,9 +4,12 @@
 package ledgertest
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
+	"vesti.nixg.ru/ledger"
 	"vesti.nixg.ru/ledger/badgerlog"
 )
 
@@ -53,9 +56,27 @@ func Open(t testing.TB, opts ...Option) *badgerlog.Log {
 		t.Fatalf("open the ledger: %v", err)
 	}
 	t.Cleanup(func() {
+		Check(t, l)
 		if err := l.Close(); err != nil {
 			t.Errorf("close the ledger: %v", err)
 		}
 	})
 	return l
+}
+
+// Check fails the test if any invariant of the store does not hold. A store that
+// the test has closed is not checked.
+func Check(t testing.TB, l *badgerlog.Log) badgerlog.VerifyReport {
+	t.Helper()
+	report, err := l.Verify(context.WithoutCancel(t.Context()), badgerlog.VerifyOptions{})
+	if errors.Is(err, ledger.ErrClosed) {
+		return report
+	}
+	if err != nil {
+		t.Errorf("check the ledger: %v", err)
+	}
+	for _, p := range report.Found {
+		t.Errorf("ledger: %s", p)
+	}
+	return report
 }
