@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"vesti.nixg.ru/classify/words"
 	"vesti.nixg.ru/ledger"
@@ -210,7 +211,7 @@ func (c *compiler) keywords(list []located, rule string, k keyword) {
 			continue // another form of the same words
 		}
 		patterns = append(patterns, key)
-		c.build.add(p, int32(len(c.rules.keywords)))
+		c.build.add(p, nil, int32(len(c.rules.keywords)))
 		c.rules.keywords = append(c.rules.keywords, k)
 	}
 	slices.Sort(patterns)
@@ -218,20 +219,21 @@ func (c *compiler) keywords(list []located, rule string, k keyword) {
 }
 
 // pattern reads a keyword: words that match by their stem, or in quotes by
-// their form.
-func (c *compiler) pattern(text string) ([]patternWord, error) {
-	exact := len(text) >= 2 && text[0] == '"' && text[len(text)-1] == '"'
+// their form. Each word of it is given by what it may match.
+func (c *compiler) pattern(text string) ([][]patternWord, error) {
+	bare := strings.Trim(text, `"`)
+	exact := len(text) == len(bare)+2 && text[0] == '"'
 	var s words.Scanner
-	s.Reset(strings.Trim(text, `"`))
-	var p []patternWord
+	s.Reset(bare)
+	var p [][]patternWord
 	for s.Next() {
 		start, end := s.Span()
-		w := patternWord{text: string(s.Folded()), exact: exact}
-		raw := strings.Trim(text, `"`)[start:end]
-		if !exact {
-			w = c.inflected(w.text, raw, s.Script())
+		folded := string(s.Folded())
+		if exact || s.Script() == words.Other || isAcronym(bare[start:end]) {
+			p = append(p, []patternWord{{text: folded, exact: true}})
+			continue
 		}
-		p = append(p, w)
+		p = append(p, c.inflected(folded, s.Script()))
 	}
 	switch {
 	case len(p) == 0:
@@ -242,29 +244,30 @@ func (c *compiler) pattern(text string) ([]patternWord, error) {
 	return p, nil
 }
 
-// inflected decides how a word matches. Abbreviations in capitals, words of
-// other scripts and stems too short to tell words apart match by form only.
-func (c *compiler) inflected(folded, raw string, script words.Script) patternWord {
-	if script == words.Other || isAcronym(raw) {
-		return patternWord{text: folded, exact: true}
-	}
+// inflected is what a word matches by its stem. A stem of one or two letters
+// ("атом" has "ат") tells no words apart: then it is the word itself, and what
+// has the word as its stem ("атома").
+func (c *compiler) inflected(folded string, script words.Script) []patternWord {
 	stem := c.stemmer.Stem(folded, script)
-	if len([]rune(stem)) < 3 {
-		return patternWord{text: folded, exact: true}
+	if utf8.RuneCountInString(stem) >= 3 {
+		return []patternWord{{text: stem}}
 	}
-	return patternWord{text: stem}
+	if utf8.RuneCountInString(folded) < 3 {
+		return []patternWord{{text: folded, exact: true}}
+	}
+	return []patternWord{{text: folded, exact: true}, {text: folded}}
 }
 
 // isAcronym reports whether a word is in capitals throughout and has at least
 // two, "МЧС".
 func isAcronym(raw string) bool {
-	return strings.ToUpper(raw) == raw && strings.ToLower(raw) != raw && len([]rune(raw)) > 1
+	return strings.ToUpper(raw) == raw && strings.ToLower(raw) != raw && utf8.RuneCountInString(raw) > 1
 }
 
-func patternKey(p []patternWord) string {
+func patternKey(p [][]patternWord) string {
 	parts := make([]string, len(p))
 	for i, w := range p {
-		parts[i] = strconv.FormatBool(w.exact)[:1] + w.text
+		parts[i] = strconv.FormatBool(w[0].exact && len(w) == 1)[:1] + w[0].text
 	}
 	return strings.Join(parts, " ")
 }

@@ -2,6 +2,7 @@ package keyword
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"vesti.nixg.ru/classify/words"
 )
@@ -135,12 +136,15 @@ func (b *builder) init() {
 	b.patterns = make(map[wordID][]pattern)
 }
 
-func (b *builder) add(p []patternWord, keyword int32) {
-	ids := make([]wordID, len(p))
-	for i, w := range p {
-		ids[i] = b.id(w)
+// add adds every way to read the words that are left after those in ids.
+func (b *builder) add(left [][]patternWord, ids []wordID, keyword int32) {
+	if len(left) == 0 {
+		b.patterns[ids[0]] = append(b.patterns[ids[0]], pattern{rest: slices.Clone(ids[1:]), keyword: keyword})
+		return
 	}
-	b.patterns[ids[0]] = append(b.patterns[ids[0]], pattern{rest: ids[1:], keyword: keyword})
+	for _, w := range left[0] {
+		b.add(left[1:], append(ids, b.id(w)), keyword)
+	}
 }
 
 func (b *builder) id(w patternWord) wordID {

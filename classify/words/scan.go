@@ -130,13 +130,19 @@ func (s *Scanner) word() {
 			s.pos++
 			continue
 		}
+		if b>>1 == 0xD0>>1 && s.pos+1 < len(s.text) { // most of Cyrillic, without the detours below
+			if r := rune(b&0x1F)<<6 | rune(s.text[s.pos+1]&0x3F); r >= 'А' && r <= 'я' && s.text[s.pos+1]>>6 == 2 {
+				if r <= 'Я' {
+					r += 'а' - 'А'
+				}
+				cyrillic = true
+				s.folded = append(s.folded, 0xC0|byte(r>>6), 0x80|byte(r&0x3F))
+				s.pos += 2
+				continue
+			}
+		}
 		r, size := utf8.DecodeRuneInString(s.text[s.pos:])
 		switch {
-		case r >= 'а' && r <= 'я':
-			cyrillic = true
-		case r >= 'А' && r <= 'Я':
-			cyrillic = true
-			r += 'а' - 'А'
 		case r == 'ё' || r == 'Ё':
 			cyrillic = true
 			r = 'е'
