@@ -80,14 +80,14 @@ func (b *Breaker) Status() BreakerStatus {
 	return s
 }
 
-// Wait returns nil when the breaker is closed, probing when it is due, or
-// ctx's error.
-func (b *Breaker) Wait(ctx context.Context) error {
+// Wait waits until the breaker is closed, probing when it is due. It returns
+// false when ctx ended before.
+func (b *Breaker) Wait(ctx context.Context) bool {
 	for {
 		due, changed, closed := b.state()
 		switch {
 		case closed:
-			return nil
+			return ctx.Err() == nil
 		case due <= 0 && b.tryProbe(ctx):
 			continue
 		}
@@ -95,7 +95,7 @@ func (b *Breaker) Wait(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			t.Stop()
-			return ctx.Err()
+			return false
 		case <-changed:
 			t.Stop()
 		case <-t.C:

@@ -43,7 +43,7 @@ func (p *Pool) Drain(ctx context.Context, limit, workers int, progress func(Summ
 		workers = p.options.Workers
 	}
 	started := p.now()
-	r, end := p.begin(ctx)
+	r, work, end := p.begin(ctx)
 	d := &drain{run: r, limit: int64(limit), firstDone: make(chan struct{})}
 	r.tally.handed = make(map[ledger.PostNum]struct{})
 	r.tally.changed = make(chan struct{}, 1)
@@ -54,10 +54,10 @@ func (p *Pool) Drain(ctx context.Context, limit, workers int, progress func(Summ
 	for _, g := range p.groups(workers) {
 		for i := range g.size {
 			if g.gated {
-				all.Go(func() { d.later(g, g.worker(i)) })
+				all.Go(func() { d.later(ctx, work, g, g.worker(i)) })
 				continue
 			}
-			first.Go(func() { d.first(g, g.worker(i)) })
+			first.Go(func() { d.first(ctx, work, g, g.worker(i)) })
 		}
 	}
 	first.Wait()
@@ -87,28 +87,28 @@ type drain struct {
 }
 
 // first is a worker that ends when the queue of its stages is empty.
-func (d *drain) first(g group, worker string) {
-	for d.slot() {
-		claim, ok := d.claim(g, worker)
+func (d *drain) first(ctx, work context.Context, g group, worker string) {
+	for d.slot(ctx) {
+		claim, ok := d.claim(ctx, g, worker)
 		if !ok {
 			d.taken.Add(-1)
 			return
 		}
 		d.tally.claimed.Add(1)
-		d.handle(claim)
+		d.handle(work, claim)
 	}
 }
 
 // later is a worker of StageLLM: it ends when its queue is empty and nothing
 // more can come, or when the language model is away.
-func (d *drain) later(g group, worker string) {
-	for d.pool.breaker.Ready(d.ctx) {
+func (d *drain) later(ctx, work context.Context, g group, worker string) {
+	for d.pool.breaker.Ready(ctx) {
 		over := closed(d.firstDone)
-		fresh := d.slot()
+		fresh := d.slot(ctx)
 		if !fresh && !d.tally.anyHanded() && over {
 			return
 		}
-		claim, ok := d.claim(g, worker)
+		claim, ok := d.claim(ctx, g, worker)
 		if fresh && (!ok || d.tally.wasHanded(claim.Post)) {
 			d.taken.Add(-1)
 		}
@@ -119,7 +119,7 @@ func (d *drain) later(g group, worker string) {
 			select {
 			case <-d.firstDone:
 			case <-d.tally.changed:
-			case <-d.ctx.Done():
+			case <-ctx.Done():
 				return
 			}
 			continue
@@ -127,13 +127,13 @@ func (d *drain) later(g group, worker string) {
 		if !d.tally.takeHanded(claim.Post) {
 			d.tally.claimed.Add(1)
 		}
-		d.handle(claim)
+		d.handle(work, claim)
 	}
 }
 
 // slot takes one of the posts that the limit allows.
-func (d *drain) slot() bool {
-	if d.ctx.Err() != nil || d.failure() != nil {
+func (d *drain) slot(ctx context.Context) bool {
+	if ctx.Err() != nil || d.failure() != nil {
 		return false
 	}
 	if d.taken.Add(1) > d.limit && d.limit > 0 {
@@ -143,21 +143,21 @@ func (d *drain) slot() bool {
 	return true
 }
 
-func (d *drain) claim(g group, worker string) (ledger.Claim, bool) {
+func (d *drain) claim(ctx context.Context, g group, worker string) (ledger.Claim, bool) {
 	pause := claimPause
 	for n := 1; ; n++ {
-		claim, err := d.pool.queue.Claim(d.ctx, ledger.ClaimRequest{Worker: worker, Stages: g.stages, NoWait: true})
+		claim, err := d.pool.queue.Claim(ctx, ledger.ClaimRequest{Worker: worker, Stages: g.stages, NoWait: true})
 		switch {
 		case err == nil:
 			return claim, true
-		case errors.Is(err, ledger.ErrQueueEmpty) || d.ctx.Err() != nil:
+		case errors.Is(err, ledger.ErrQueueEmpty) || ctx.Err() != nil:
 			return ledger.Claim{}, false
 		case errors.Is(err, ledger.ErrClosed) || n == maxClaimErrors:
 			d.setFailure(fmt.Errorf("claim a post: %w", err))
 			return ledger.Claim{}, false
 		}
 		d.pool.log.Warn("cannot claim", slog.String("worker", worker), slog.Any("error", err))
-		wait(d.ctx, pause)
+		wait(ctx, pause)
 		pause *= 2
 	}
 }

@@ -93,13 +93,13 @@ func New(o Options) (*Pool, error) {
 // when every goroutine of its own has ended. It returns early only with an
 // error matching ledger.ErrClosed.
 func (p *Pool) Run(ctx context.Context) error {
-	r, end := p.begin(ctx)
+	r, work, end := p.begin(ctx)
 	defer end()
 	var wg sync.WaitGroup
 	errs := make(chan error, p.options.Workers+p.options.LLMWorkers)
 	for _, g := range p.groups(p.options.Workers) {
 		for i := range g.size {
-			wg.Go(func() { errs <- p.serve(r, g, g.worker(i)) })
+			wg.Go(func() { errs <- p.serve(ctx, work, r, g, g.worker(i)) })
 		}
 	}
 	wg.Wait()
@@ -133,34 +133,34 @@ func (p *Pool) groups(workers int) []group {
 }
 
 // serve is one worker's life within Run.
-func (p *Pool) serve(r *run, g group, worker string) error {
+func (p *Pool) serve(ctx, work context.Context, r *run, g group, worker string) error {
 	pause := claimPause
-	for r.ctx.Err() == nil {
-		if g.gated && p.breaker.Wait(r.ctx) != nil {
-			return nil
+	for ctx.Err() == nil {
+		if g.gated && !p.breaker.Wait(ctx) {
+			break
 		}
-		claim, err := p.queue.Claim(r.ctx, ledger.ClaimRequest{Worker: worker, Stages: g.stages})
+		claim, err := p.queue.Claim(ctx, ledger.ClaimRequest{Worker: worker, Stages: g.stages})
 		switch {
 		case err == nil:
 			pause = claimPause
-			r.handle(claim)
-		case r.ctx.Err() != nil:
-			return nil
+			r.handle(work, claim)
+		case ctx.Err() != nil:
 		case errors.Is(err, ledger.ErrClosed):
 			return fmt.Errorf("claim a post: %w", err)
 		default:
 			p.log.Warn("cannot claim", slog.String("worker", worker), slog.Any("error", err), slog.Duration("pause", pause))
-			wait(r.ctx, pause)
+			wait(ctx, pause)
 			pause = min(2*pause, maxClaimPause)
 		}
 	}
 	return nil
 }
 
-// begin returns the state of one Run or Drain. end waits for what is under way.
-func (p *Pool) begin(ctx context.Context) (r *run, end func()) {
+// begin returns the state of one Run or Drain and the context of its work in
+// hand, which outlives ctx by the grace period. end waits for what is under way.
+func (p *Pool) begin(ctx context.Context) (r *run, work context.Context, end func()) {
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
-	r = &run{pool: p, ctx: ctx, work: work}
+	r = &run{pool: p}
 	over := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -177,7 +177,7 @@ func (p *Pool) begin(ctx context.Context) (r *run, end func()) {
 			stopWork()
 		}
 	})
-	return r, func() {
+	return r, work, func() {
 		r.completions.Wait()
 		close(over)
 		wg.Wait()

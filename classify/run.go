@@ -19,18 +19,17 @@ const outcomeTimeout = 5 * time.Second
 // run is one Run or Drain of a pool.
 type run struct {
 	pool        *Pool
-	ctx         context.Context // a run is a scope: no claims after it
-	work        context.Context // outlives ctx by the grace period
 	completions sync.WaitGroup  // queued and not yet durable
 	tally       tally
 }
 
-// handle judges one post and writes what came of it.
-func (r *run) handle(claim ledger.Claim) {
+// handle judges one post and writes what came of it. work is the context of the
+// work in hand, which outlives that of the run by the grace period.
+func (r *run) handle(work context.Context, claim ledger.Claim) {
 	p := r.pool
 	p.metrics.inHand.WithLabelValues(claim.Stage.String()).Inc()
 	defer p.metrics.inHand.WithLabelValues(claim.Stage.String()).Dec()
-	h := p.hold(r.work, claim)
+	h := p.hold(work, claim)
 	started := p.now()
 	decision, err := p.decide(h.ctx, claim)
 	took := p.now().Sub(started)
@@ -40,14 +39,14 @@ func (r *run) handle(claim ledger.Claim) {
 	case lost:
 		r.tally.stale.Add(1)
 		p.log.Info("claim lost: its answer is dropped", slog.Uint64("post", uint64(claim.Post)), slog.String("worker", claim.Worker))
-	case err != nil && r.work.Err() != nil:
-		r.release(claim, ledger.PostReturned{Reason: ledger.ReturnShutdown, Stage: claim.Stage, Lane: claim.Lane})
+	case err != nil && work.Err() != nil:
+		r.release(work, claim, ledger.PostReturned{Reason: ledger.ReturnShutdown, Stage: claim.Stage, Lane: claim.Lane})
 	case err != nil:
-		r.fail(claim, failureOf(err))
+		r.fail(work, claim, failureOf(err))
 	case decision.HandOn:
-		r.handOn(claim, decision, took)
+		r.handOn(work, claim, decision, took)
 	default:
-		r.complete(claim, decision, took)
+		r.complete(work, claim, decision, took)
 	}
 	if err == nil && claim.Stage == ledger.StageLLM {
 		p.breaker.Report(nil)
@@ -70,18 +69,18 @@ func (p *Pool) decide(ctx context.Context, claim ledger.Claim) (d Decision, err 
 	return d, nil
 }
 
-func (r *run) complete(claim ledger.Claim, d Decision, took time.Duration) {
-	r.queueCompletion(claim, ledger.PostClassified{Classification: timed(d, took), Revision: claim.Revision}, func(err error) {
+func (r *run) complete(work context.Context, claim ledger.Claim, d Decision, took time.Duration) {
+	r.queueCompletion(work, claim, ledger.PostClassified{Classification: timed(d, took), Revision: claim.Revision}, func(err error) {
 		r.settle(claim, err, &r.tally.classified)
 	})
 }
 
 // handOn sends the post to the next stage, with the guess so far where that is
 // worth showing. The claim lasts through a provisional completion.
-func (r *run) handOn(claim ledger.Claim, d Decision, took time.Duration) {
+func (r *run) handOn(work context.Context, claim ledger.Claim, d Decision, took time.Duration) {
 	if d.Provisional {
 		guess := ledger.PostClassified{Classification: timed(d, took), Revision: claim.Revision, Provisional: true}
-		ctx, cancel := r.outcomeContext()
+		ctx, cancel := outcomeContext(work)
 		defer cancel()
 		done := make(chan error, 1)
 		if err := r.pool.queue.CompleteLater(ctx, claim, guess, func(err error) { done <- err }); err != nil {
@@ -93,11 +92,11 @@ func (r *run) handOn(claim ledger.Claim, d Decision, took time.Duration) {
 			return
 		}
 	}
-	r.release(claim, ledger.PostReturned{Reason: ledger.ReturnStage, Stage: ledger.StageLLM, Lane: claim.Lane})
+	r.release(work, claim, ledger.PostReturned{Reason: ledger.ReturnStage, Stage: ledger.StageLLM, Lane: claim.Lane})
 }
 
-func (r *run) queueCompletion(claim ledger.Claim, p ledger.PostClassified, done func(error)) {
-	ctx := context.WithoutCancel(r.work)
+func (r *run) queueCompletion(work context.Context, claim ledger.Claim, p ledger.PostClassified, done func(error)) {
+	ctx := context.WithoutCancel(work)
 	r.completions.Add(1)
 	err := r.pool.queue.CompleteLater(ctx, claim, p, func(err error) {
 		defer r.completions.Done()
@@ -109,16 +108,16 @@ func (r *run) queueCompletion(claim ledger.Claim, p ledger.PostClassified, done 
 	}
 }
 
-func (r *run) fail(claim ledger.Claim, f *Failure) {
+func (r *run) fail(work context.Context, claim ledger.Claim, f *Failure) {
 	if claim.Stage == ledger.StageLLM {
 		r.pool.breaker.Report(f)
 	}
 	r.pool.metrics.failures.WithLabelValues(claim.Stage.String(), string(f.Cause)).Inc()
 	if f.Cause == ledger.CauseUnavailable {
-		r.release(claim, ledger.PostReturned{Reason: ledger.ReturnAway, Stage: claim.Stage, Lane: claim.Lane, Note: f.Error()})
+		r.release(work, claim, ledger.PostReturned{Reason: ledger.ReturnAway, Stage: claim.Stage, Lane: claim.Lane, Note: f.Error()})
 		return
 	}
-	ctx, cancel := r.outcomeContext()
+	ctx, cancel := outcomeContext(work)
 	defer cancel()
 	parked, err := r.pool.queue.Fail(ctx, claim, ledger.Failure{Cause: f.Cause, Message: f.Err.Error(), Final: f.Final})
 	r.tally.failed.Add(1)
@@ -129,8 +128,8 @@ func (r *run) fail(claim ledger.Claim, f *Failure) {
 	r.settle(claim, err, &r.tally.returned)
 }
 
-func (r *run) release(claim ledger.Claim, back ledger.PostReturned) {
-	ctx, cancel := r.outcomeContext()
+func (r *run) release(work context.Context, claim ledger.Claim, back ledger.PostReturned) {
+	ctx, cancel := outcomeContext(work)
 	defer cancel()
 	err := r.pool.queue.Release(ctx, claim, back)
 	if err == nil && back.Reason == ledger.ReturnStage {
@@ -157,8 +156,8 @@ func (r *run) settle(claim ledger.Claim, err error, counted counter) {
 	}
 }
 
-func (r *run) outcomeContext() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(r.work), outcomeTimeout)
+func outcomeContext(work context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(work), outcomeTimeout)
 }
 
 func timed(d Decision, took time.Duration) ledger.Classification {

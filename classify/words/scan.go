@@ -181,7 +181,7 @@ func (s *Scanner) word() {
 // signs takes the signs of "c++" and "c#" into the word that ends before b.
 func (s *Scanner) signs(b byte) {
 	rest := s.text[s.pos:]
-	n := 0
+	var n int
 	switch {
 	case b == '#':
 		n = 1

@@ -16,9 +16,9 @@ func Sentences(text string) iter.Seq[string] {
 		for i := 0; i < len(text); {
 			r, size := utf8.DecodeRuneInString(text[i:])
 			i += size
-			switch {
-			case r == '\n' || r == '\r' || r == '\u2028' || r == '\u2029':
-			case r == '.' || r == '!' || r == '?' || r == '…':
+			switch r {
+			case '\n', '\r', '\u2028', '\u2029':
+			case '.', '!', '?', '…':
 				i = closers(text, i)
 				if !endsSentence(text, start, i, r) {
 					continue
