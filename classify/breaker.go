@@ -83,24 +83,25 @@ func (b *Breaker) Status() BreakerStatus {
 // Wait waits until the breaker is closed, probing when it is due. It returns
 // false when ctx ended before.
 func (b *Breaker) Wait(ctx context.Context) bool {
-	for {
+	for ctx.Err() == nil {
 		due, changed, closed := b.state()
 		switch {
 		case closed:
-			return ctx.Err() == nil
+			return true
 		case due <= 0 && b.tryProbe(ctx):
 			continue
 		}
-		t := time.NewTimer(max(due, time.Millisecond))
+		var retry <-chan time.Time // none while somebody else probes
+		if due > 0 {
+			retry = time.After(due)
+		}
 		select {
 		case <-ctx.Done():
-			t.Stop()
-			return false
 		case <-changed:
-			t.Stop()
-		case <-t.C:
+		case <-retry:
 		}
 	}
+	return false
 }
 
 // Ready reports whether the breaker is closed, probing first when it is due or

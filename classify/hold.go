@@ -15,7 +15,6 @@ const minBeat = 10 * time.Millisecond
 
 // held is a claim whose lease is renewed until end.
 type held struct {
-	ctx    context.Context // the work on this claim; ends when the claim is lost
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
@@ -24,33 +23,34 @@ type held struct {
 	lost  bool
 }
 
-// hold renews the claim's lease at every third of it.
-func (p *Pool) hold(work context.Context, claim ledger.Claim) *held {
-	h := &held{claim: claim}
-	h.ctx, h.cancel = context.WithCancel(work)
+// hold renews the claim's lease at every third of it. The context returned is
+// that of the work on the claim: it ends when the claim is lost.
+func (p *Pool) hold(work context.Context, claim ledger.Claim) (context.Context, *held) {
+	ctx, cancel := context.WithCancel(work)
+	h := &held{claim: claim, cancel: cancel}
 	h.done.Go(func() {
 		beat := time.NewTimer(p.beat(claim))
 		defer beat.Stop()
 		for {
 			select {
-			case <-h.ctx.Done():
+			case <-ctx.Done():
 				return
 			case <-beat.C:
 			}
-			renewed, err := p.queue.Heartbeat(h.ctx, h.claim)
+			renewed, err := p.queue.Heartbeat(ctx, h.claim)
 			switch {
 			case err == nil:
 				h.set(renewed)
 			case errors.Is(err, ledger.ErrStale):
 				h.lose()
 				return
-			case h.ctx.Err() == nil:
+			case ctx.Err() == nil:
 				p.log.Warn("cannot renew a lease", slog.Uint64("post", uint64(claim.Post)), slog.Any("error", err))
 			}
 			beat.Reset(p.beat(h.claim))
 		}
 	})
-	return h
+	return ctx, h
 }
 
 func (p *Pool) beat(claim ledger.Claim) time.Duration {

@@ -19,7 +19,7 @@ const outcomeTimeout = 5 * time.Second
 // run is one Run or Drain of a pool.
 type run struct {
 	pool        *Pool
-	completions sync.WaitGroup  // queued and not yet durable
+	completions sync.WaitGroup // queued and not yet durable
 	tally       tally
 }
 
@@ -29,9 +29,9 @@ func (r *run) handle(work context.Context, claim ledger.Claim) {
 	p := r.pool
 	p.metrics.inHand.WithLabelValues(claim.Stage.String()).Inc()
 	defer p.metrics.inHand.WithLabelValues(claim.Stage.String()).Dec()
-	h := p.hold(work, claim)
+	ctx, h := p.hold(work, claim)
 	started := p.now()
-	decision, err := p.decide(h.ctx, claim)
+	decision, err := p.decide(ctx, claim)
 	took := p.now().Sub(started)
 	claim, lost := h.end()
 	p.metrics.judged(claim.Stage, decision, err, took)
@@ -80,19 +80,17 @@ func (r *run) complete(work context.Context, claim ledger.Claim, d Decision, too
 func (r *run) handOn(work context.Context, claim ledger.Claim, d Decision, took time.Duration) {
 	if d.Provisional {
 		guess := ledger.PostClassified{Classification: timed(d, took), Revision: claim.Revision, Provisional: true}
-		ctx, cancel := outcomeContext(work)
-		defer cancel()
-		done := make(chan error, 1)
-		if err := r.pool.queue.CompleteLater(ctx, claim, guess, func(err error) { done <- err }); err != nil {
-			r.settle(claim, err, nil)
-			return
-		}
-		if err := <-done; err != nil {
-			r.settle(claim, err, nil)
-			return
-		}
+		r.queueCompletion(work, claim, guess, func(error) {}) // what stops it stops the release after it as well
 	}
-	r.release(work, claim, ledger.PostReturned{Reason: ledger.ReturnStage, Stage: ledger.StageLLM, Lane: claim.Lane})
+	ctx, cancel := outcomeContext(work)
+	defer cancel()
+	r.tally.expect(claim.Post)
+	if err := r.pool.queue.Release(ctx, claim, ledger.PostReturned{Reason: ledger.ReturnStage, Stage: ledger.StageLLM, Lane: claim.Lane}); err != nil {
+		r.tally.takeHanded(claim.Post)
+		r.settle(claim, err, nil)
+		return
+	}
+	r.tally.handOver()
 }
 
 func (r *run) queueCompletion(work context.Context, claim ledger.Claim, p ledger.PostClassified, done func(error)) {
@@ -113,7 +111,8 @@ func (r *run) fail(work context.Context, claim ledger.Claim, f *Failure) {
 		r.pool.breaker.Report(f)
 	}
 	r.pool.metrics.failures.WithLabelValues(claim.Stage.String(), string(f.Cause)).Inc()
-	if f.Cause == ledger.CauseUnavailable {
+	if f.Cause == ledger.CauseUnavailable && claim.Stage == ledger.StageLLM && r.pool.options.LLMWorkers > 0 {
+		// The breaker keeps the stage from claiming it at once again.
 		r.release(work, claim, ledger.PostReturned{Reason: ledger.ReturnAway, Stage: claim.Stage, Lane: claim.Lane, Note: f.Error()})
 		return
 	}
@@ -131,12 +130,7 @@ func (r *run) fail(work context.Context, claim ledger.Claim, f *Failure) {
 func (r *run) release(work context.Context, claim ledger.Claim, back ledger.PostReturned) {
 	ctx, cancel := outcomeContext(work)
 	defer cancel()
-	err := r.pool.queue.Release(ctx, claim, back)
-	if err == nil && back.Reason == ledger.ReturnStage {
-		r.tally.handOn(claim.Post)
-		return
-	}
-	r.settle(claim, err, &r.tally.returned)
+	r.settle(claim, r.pool.queue.Release(ctx, claim, back), &r.tally.returned)
 }
 
 // settle counts an outcome that was written, or says why it was not. Nothing is

@@ -37,13 +37,22 @@ func (t *tally) summary(took time.Duration) Summary {
 	}
 }
 
-func (t *tally) handOn(post ledger.PostNum) {
+// expect notes that the post is about to be handed on: another worker may have
+// it before the one that handed it on goes on.
+func (t *tally) expect(post ledger.PostNum) {
 	if t.changed == nil {
 		return
 	}
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.handed[post] = struct{}{}
-	t.mu.Unlock()
+}
+
+// handOver wakes a worker of the next stage.
+func (t *tally) handOver() {
+	if t.changed == nil {
+		return
+	}
 	select {
 	case t.changed <- struct{}{}:
 	default:
