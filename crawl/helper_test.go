@@ -44,7 +44,7 @@ func (s *script) of(slug ledger.Slug) []crawl.Job {
 	return jobs
 }
 
-func feed(slug ledger.Slug, p ledger.Priority) crawl.Source {
+func feedSource(slug ledger.Slug, p ledger.Priority) crawl.Source {
 	return crawl.Source{
 		Slug: slug, Name: string(slug), FeedURL: "https://" + string(slug) + ".example/feed", Crawler: ledger.CrawlerRSS,
 		Direction: "tech", Priority: p, Enabled: true, MaxItems: crawl.DefaultMaxItems,

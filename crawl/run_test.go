@@ -47,7 +47,7 @@ func TestRunOnceCountsAndRecords(t *testing.T) {
 		default:
 			return appending(ctx, job)
 		}
-	}}, crawl.Options{}, feed("a", ledger.P0), feed("b", ledger.P1), feed("broken", ledger.P1), feed("same", ledger.P1), feed("waits", ledger.P1))
+	}}, crawl.Options{}, feedSource("a", ledger.P0), feedSource("b", ledger.P1), feedSource("broken", ledger.P1), feedSource("same", ledger.P1), feedSource("waits", ledger.P1))
 	var heard []string
 	sum, err := d.RunOnce(t.Context(), everything(), crawl.Once{Progress: func(r crawl.Result) { heard = append(heard, string(r.Slug)) }})
 	if err != nil {
@@ -88,7 +88,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 		rep, err := appending(ctx, job)
 		rep.Dropped = n
 		return rep, err
-	}}, crawl.Options{}, feed("a", ledger.P0))
+	}}, crawl.Options{}, feedSource("a", ledger.P0))
 	for range 2 {
 		sum, err := d.RunOnce(t.Context(), everything(), crawl.Once{DryRun: true})
 		if err != nil {
@@ -111,7 +111,7 @@ func TestAPanicIsTheSourcesOwn(t *testing.T) {
 			m["x"]++
 		}
 		return appending(ctx, job)
-	}}, crawl.Options{}, feed("bad", ledger.P0), feed("good", ledger.P0))
+	}}, crawl.Options{}, feedSource("bad", ledger.P0), feedSource("good", ledger.P0))
 	sum, err := d.RunOnce(t.Context(), everything(), crawl.Once{})
 	if err != nil || sum.New != 2 || sum.Errors != 1 || sum.Results[0].Cause != ledger.CauseInternal {
 		t.Errorf("got %+v, %v", sum, err)
@@ -123,7 +123,7 @@ func TestARunHasItsTime(t *testing.T) {
 		d := newDesk(t, &script{do: func(ctx context.Context, _ crawl.Job) (crawl.Report, error) {
 			<-ctx.Done()
 			return crawl.Report{}, fmt.Errorf("get page: %w", ctx.Err())
-		}}, crawl.Options{RunTimeout: time.Minute}, feed("a", ledger.P0))
+		}}, crawl.Options{RunTimeout: time.Minute}, feedSource("a", ledger.P0))
 		sum, err := d.RunOnce(t.Context(), everything(), crawl.Once{})
 		if err != nil || sum.Results[0].Cause != ledger.CauseTimeout {
 			t.Errorf("got %+v, %v", sum, err)
@@ -143,7 +143,7 @@ func TestAStoppedRunLeavesNoHalfState(t *testing.T) {
 			<-ctx.Done()
 			return rep, fmt.Errorf("get page: %w", ctx.Err())
 		}}
-		d := newDesk(t, kind, crawl.Options{}, feed("a", ledger.P0))
+		d := newDesk(t, kind, crawl.Options{}, feedSource("a", ledger.P0))
 		d.start(t)
 		synctest.Wait()
 		d.stop()
@@ -151,7 +151,7 @@ func TestAStoppedRunLeavesNoHalfState(t *testing.T) {
 			t.Errorf("the stopped run left %+v", s)
 		}
 		kind.do = appending
-		again := newDesk(t, kind, crawl.Options{Log: d.log}, feed("a", ledger.P0))
+		again := newDesk(t, kind, crawl.Options{Log: d.log}, feedSource("a", ledger.P0))
 		again.start(t)
 		synctest.Wait()
 		if s := d.state(t, "a"); s.Runs != 1 || s.New != 0 || s.Status != ledger.SourceAlive {
@@ -175,10 +175,10 @@ func (n *noSpace) Append(ctx context.Context, items []ledger.Item) ([]ledger.App
 
 func TestAFullDiskIsNoFaultOfTheSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, &script{do: appending}, crawl.Options{}, feed("a", ledger.P0))
+		d := newDesk(t, &script{do: appending}, crawl.Options{}, feedSource("a", ledger.P0))
 		full := &noSpace{Log: d.log, full: true}
 		kind := &script{do: appending}
-		c := newDesk(t, kind, crawl.Options{Log: full}, feed("a", ledger.P0))
+		c := newDesk(t, kind, crawl.Options{Log: full}, feedSource("a", ledger.P0))
 		c.start(t)
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
@@ -206,7 +206,7 @@ func TestMoves(t *testing.T) {
 			rep.MovedTo = to
 		}
 		return rep, nil
-	}}, crawl.Options{}, feed("a", ledger.P0))
+	}}, crawl.Options{}, feedSource("a", ledger.P0))
 	run := func() ledger.SourceState {
 		t.Helper()
 		if _, err := d.RunOnce(t.Context(), everything(), crawl.Once{}); err != nil {

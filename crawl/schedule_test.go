@@ -16,8 +16,8 @@ func TestPrioritiesHaveTheirIntervalsAndJitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kind := &script{}
 		d := newDesk(t, kind, crawl.Options{},
-			feed("often", ledger.P0), feed("also", ledger.P0), feed("hourly", ledger.P1), feed("rare", ledger.P2))
-		off := feed("off", ledger.P0)
+			feedSource("often", ledger.P0), feedSource("also", ledger.P0), feedSource("hourly", ledger.P1), feedSource("rare", ledger.P2))
+		off := feedSource("off", ledger.P0)
 		off.Enabled = false
 		if err := d.Reload(t.Context(), append(d.Sources(), off)); err != nil {
 			t.Fatal(err)
@@ -60,7 +60,7 @@ func TestDeathAndRevival(t *testing.T) {
 			}
 			return crawl.Report{}, &crawl.Error{Cause: ledger.CauseHTTP, HTTPStatus: 500, Message: "it answered 500"}
 		}}
-		d := newDesk(t, kind, crawl.Options{}, feed("a", ledger.P0), feed("steady", ledger.P1))
+		d := newDesk(t, kind, crawl.Options{}, feedSource("a", ledger.P0), feedSource("steady", ledger.P1))
 		d.start(t)
 		time.Sleep(5 * time.Hour)
 		synctest.Wait()
@@ -117,7 +117,7 @@ func TestGoneIsNotAskedUntilReset(t *testing.T) {
 		kind := &script{do: func(context.Context, crawl.Job) (crawl.Report, error) {
 			return crawl.Report{}, &crawl.Error{Cause: ledger.CauseGone, HTTPStatus: 410, Message: "gone"}
 		}}
-		d := newDesk(t, kind, crawl.Options{}, feed("a", ledger.P0))
+		d := newDesk(t, kind, crawl.Options{}, feedSource("a", ledger.P0))
 		d.start(t)
 		time.Sleep(3 * time.Hour)
 		synctest.Wait()
@@ -153,14 +153,14 @@ func TestThrottledSourcesWait(t *testing.T) {
 			}
 			return crawl.Report{HTTPStatus: 200}, nil
 		}}
-		d := newDesk(t, kind, crawl.Options{}, feed("a", ledger.P0))
+		d := newDesk(t, kind, crawl.Options{}, feedSource("a", ledger.P0))
 		d.start(t)
 		time.Sleep(time.Hour)
 		d.stop()
 		if s := d.state(t, "a"); s.Status != ledger.SourceThrottle || s.ErrorCount != 0 || !s.ThrottledUntil.Equal(until) || s.HTTPStatus != 429 {
 			t.Errorf("throttled: %+v", s)
 		}
-		again := newDesk(t, kind, crawl.Options{Log: d.log}, feed("a", ledger.P0))
+		again := newDesk(t, kind, crawl.Options{Log: d.log}, feedSource("a", ledger.P0))
 		again.start(t)
 		time.Sleep(time.Until(until))
 		synctest.Wait()
@@ -191,9 +191,9 @@ func TestRunsAreLimitedInAllAndPerHost(t *testing.T) {
 		}}
 		var sources []crawl.Source
 		for i := range 20 {
-			s := feed(ledger.Slug(fmt.Sprintf("slow%d", i)), ledger.P2)
+			s := feedSource(ledger.Slug(fmt.Sprintf("slow%d", i)), ledger.P2)
 			s.FeedURL, s.Direction = fmt.Sprintf("https://slow.example/%d", i), "slow"
-			sources = append(sources, s, feed(ledger.Slug(fmt.Sprintf("z%d", i)), ledger.P2))
+			sources = append(sources, s, feedSource(ledger.Slug(fmt.Sprintf("z%d", i)), ledger.P2))
 		}
 		d := newDesk(t, kind, crawl.Options{Concurrency: 6}, sources...)
 		d.start(t)
@@ -214,7 +214,7 @@ func TestRunsAreLimitedInAllAndPerHost(t *testing.T) {
 func TestReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kind := &script{}
-		d := newDesk(t, kind, crawl.Options{}, feed("stays", ledger.P2), feed("leaves", ledger.P0), feed("moves", ledger.P2))
+		d := newDesk(t, kind, crawl.Options{}, feedSource("stays", ledger.P2), feedSource("leaves", ledger.P0), feedSource("moves", ledger.P2))
 		d.start(t)
 		synctest.Wait()
 		if err := d.Reload(t.Context(), []crawl.Source{{Slug: "x", Crawler: "gopher"}}); !is(err, ledger.ErrInvalid) {
@@ -224,9 +224,9 @@ func TestReload(t *testing.T) {
 			t.Errorf("%d sources after a reload that failed, want 3", n)
 		}
 		time.Sleep(time.Minute)
-		moved := feed("moves", ledger.P2)
+		moved := feedSource("moves", ledger.P2)
 		moved.FeedURL = "https://elsewhere.example/feed"
-		if err := d.Reload(t.Context(), []crawl.Source{feed("stays", ledger.P0), moved, feed("new", ledger.P2)}); err != nil {
+		if err := d.Reload(t.Context(), []crawl.Source{feedSource("stays", ledger.P0), moved, feedSource("new", ledger.P2)}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -251,7 +251,7 @@ func TestReload(t *testing.T) {
 func TestRunNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kind := &script{}
-		d := newDesk(t, kind, crawl.Options{}, feed("a", ledger.P2), feed("b", ledger.P2))
+		d := newDesk(t, kind, crawl.Options{}, feedSource("a", ledger.P2), feedSource("b", ledger.P2))
 		d.start(t)
 		time.Sleep(time.Minute)
 		if err := d.RunNow("nobody"); !is(err, ledger.ErrNotFound) {

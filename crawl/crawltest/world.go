@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,6 +36,8 @@ type World struct {
 	key           *ecdsa.PrivateKey
 	inMemory      bool
 	http1         bool
+
+	read atomic.Int64
 
 	mu     sync.Mutex
 	dns    map[string][][]netip.Addr // answers still to give; the last one stays
@@ -149,10 +152,31 @@ func (w *World) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	w.mu.Lock()
 	w.dialed = append(w.dialed, ap)
 	w.mu.Unlock()
+	to := w.plain
 	if ap.Port() == 443 {
-		return w.secure.dial(ctx)
+		to = w.secure
 	}
-	return w.plain.dial(ctx)
+	conn, err := to.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &counted{Conn: conn, read: &w.read}, nil
+}
+
+// BytesRead is how much clients have read from their connections, TLS and
+// headers included.
+func (w *World) BytesRead() int64 { return w.read.Load() }
+
+type counted struct {
+	net.Conn
+	read *atomic.Int64
+}
+
+// Read implements net.Conn.
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.read.Add(int64(n))
+	return n, err
 }
 
 // listener is a socket on loopback, or a queue of pipes.
