@@ -39,11 +39,8 @@ func TestPublicCases(t *testing.T) {
 	})
 }
 
-// The limits that players set, for quick cases.
-const (
-	playTimeout = time.Second
-	playLimit   = 2 << 20
-)
+// playLimit is the size limit of feeds that players set, in bytes.
+const playLimit = 2 << 20
 
 // desktop is a crawler of feeds as cmd/vesti wires it, in a scripted world.
 type desktop struct {
@@ -64,13 +61,13 @@ type poll struct {
 	took    time.Duration
 }
 
-func newDesktop(t *testing.T, now time.Time, server *server, sources ...crawl.Source) *desktop {
+func newDesktop(t *testing.T, now time.Time, timeout time.Duration, server *server, sources ...crawl.Source) *desktop {
 	t.Helper()
 	d := &desktop{sources: sources, last: map[ledger.Slug]poll{}, world: crawltest.New(t, server, crawltest.HTTP1)}
 	d.clock.Store(&now)
 	server.now = d.now
 	client := fetch.New(d.world.Options(fetch.Options{
-		Now: d.now, HostGap: -1, Timeout: playTimeout, MaxFeedBytes: playLimit,
+		Now: d.now, HostGap: -1, Timeout: timeout, MaxFeedBytes: playLimit,
 	}))
 	t.Cleanup(client.Close)
 	pages := page.New(page.Options{Client: client})
@@ -181,8 +178,39 @@ func (x exchange) sources() ([]crawl.Source, error) {
 		if x.Limit > 0 {
 			sources[i].MaxItems = x.Limit
 		}
+		if !x.hasPages(sources) {
+			sources[i].FullText = crawl.FullTextFalse
+		}
 	}
 	return sources, nil
+}
+
+// hasPages reports whether the script has answers for article pages: for what
+// is neither a feed nor where one redirects to. Without any, none is asked for.
+func (x exchange) hasPages(sources []crawl.Source) bool {
+	feeds := map[string]bool{}
+	for _, s := range sources {
+		feeds[s.FeedURL] = true
+	}
+	for _, s := range x.Steps {
+		if !feeds[s.Request.URL] {
+			return true
+		}
+		if to := s.Response.Headers["Location"]; to != "" {
+			feeds[to] = true
+		}
+	}
+	return false
+}
+
+// timeout is short where the script has a server that would use it up.
+func (x exchange) timeout() time.Duration {
+	for _, s := range x.Steps {
+		if s.Response.Drip != nil || s.Response.Hang != "" {
+			return time.Second
+		}
+	}
+	return 20 * time.Second
 }
 
 // script puts the case's answers into the world's DNS: a list of addresses, or
@@ -235,11 +263,11 @@ func playExchange(t *testing.T, c cases.Case) error {
 	if e.OtherSourcesUnaffected {
 		sources = append(sources, healthy)
 	}
-	d := newDesktop(t, x.Now, s, sources...)
+	d := newDesktop(t, x.Now, x.timeout(), s, sources...)
 	if err := x.script(d.world); err != nil {
 		return err
 	}
-	p := &play{t: t, desktop: d, server: s, expect: e, rss: residentMB()}
+	p := &play{t: t, desktop: d, server: s, expect: e, timeout: x.timeout(), rss: residentMB()}
 	for n := range lastPoll(x.Steps) {
 		if err := p.poll(n+1, x); err != nil {
 			return fmt.Errorf("poll %d: %w", n+1, err)
@@ -262,6 +290,7 @@ type play struct {
 	t        *testing.T
 	server   *server
 	expect   expectations
+	timeout  time.Duration
 	polls    []poll // of the case's source
 	rss      int64  // resident memory before, MB
 	captured int64  // bytes read before the poll
@@ -336,7 +365,11 @@ func playFeeds(t *testing.T, c cases.Case) error {
 		}})
 	}
 	s := &server{t: t, c: c}
-	d := newDesktop(t, in.Now, s, sources...)
+	d := newDesktop(t, in.Now, time.Minute, s, sources...)
+	for i := range sources {
+		d.sources[i].FullText = crawl.FullTextFalse
+	}
+	d.reload(t)
 	s.expect(steps, false)
 	var total crawl.Summary
 	for _, src := range sources {

@@ -156,7 +156,7 @@ func (p *play) checkCost(got poll) error {
 	case float64:
 		most = time.Duration(v * float64(time.Second))
 	case string: // "configured total timeout + 5"
-		most = playTimeout + 5*time.Second
+		most = p.timeout + 5*time.Second
 	}
 	if got.took > most {
 		return fmt.Errorf("the poll took %s, want %s at most", got.took, most)

@@ -48,6 +48,8 @@ type response struct {
 	Optional        bool              `json:"optional"`
 	OmitContentType bool              `json:"omit_content_type"`
 	NoServer        bool              `json:"no_server"`
+
+	generated io.Reader
 }
 
 type drip struct {
@@ -92,6 +94,11 @@ func (s *server) expect(steps []step, afterFailed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.steps, s.afterFailed, s.errs = slices.Clone(steps), afterFailed, nil
+	for i := range s.steps {
+		if g := s.steps[i].Response.Generate; g != nil {
+			s.steps[i].Response.generated = g.reader(s.t)
+		}
+	}
 }
 
 // verdict says what was asked that should not have been, and the reverse.
@@ -229,7 +236,7 @@ func (a response) body(s *server) io.Reader {
 	case a.BodyFile != "":
 		return bytes.NewReader(s.c.File(s.t, a.BodyFile))
 	case a.Generate != nil:
-		return a.Generate.reader(s.t)
+		return a.generated
 	default:
 		return strings.NewReader(a.Body)
 	}
