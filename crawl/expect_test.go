@@ -129,7 +129,7 @@ func (p *play) checkPoll(n int, got poll) error {
 		if want.ErrorCount != nil && got.after.ErrorCount != *want.ErrorCount {
 			fail("error count %d, want %d", got.after.ErrorCount, *want.ErrorCount)
 		}
-		if want.SourceDisabled != nil && *want.SourceDisabled != (p.due(caseSlug).IsZero()) {
+		if want.SourceDisabled != nil && *want.SourceDisabled != p.due(caseSlug).IsZero() {
 			fail("source disabled: %v, want %v", p.due(caseSlug).IsZero(), *want.SourceDisabled)
 		}
 		errs = append(errs, mentions(got, want.ErrorMentions))
@@ -220,7 +220,7 @@ func (p *play) checkGone(reset bool) []error {
 	var errs []error
 	before := len(p.server.seen())
 	if _, err := p.run(p.t, caseSlug); !errors.Is(err, ledger.ErrInvalid) {
-		errs = append(errs, fmt.Errorf("a run of a source that is gone: %v, want a refusal", err))
+		errs = append(errs, fmt.Errorf("a run of a source that is gone: %w, want a refusal", err))
 	}
 	if !p.due(caseSlug).IsZero() || len(p.server.seen()) != before {
 		errs = append(errs, errors.New("a source that is gone is still asked"))
@@ -228,7 +228,7 @@ func (p *play) checkGone(reset bool) []error {
 	if reset {
 		err := p.Reset(p.t.Context(), ledger.ActorOperator, caseSlug)
 		if s := p.state(p.t, caseSlug); err != nil || s.Status != ledger.SourceAlive || p.due(caseSlug).IsZero() {
-			errs = append(errs, fmt.Errorf("after a reset: %s, %v", s.Status, err))
+			errs = append(errs, fmt.Errorf("after a reset: %s, %w", s.Status, err))
 		}
 	}
 	return errs

@@ -58,8 +58,11 @@ func TestRunOnceCountsAndRecords(t *testing.T) {
 		t.Errorf("summary %+v, heard of %v", sum, heard)
 	}
 	for i, want := range []struct{ slug, status, outcome, err string }{
-		{"a", "alive", "ok", ""}, {"b", "alive", "ok", ""}, {"broken", "failing", "failed", "no feed at all"},
-		{"same", "alive", "not_modified", ""}, {"waits", "throttled", "throttled", "slow down"},
+		{"a", "alive", "ok", ""},
+		{"b", "alive", "ok", ""},
+		{"broken", "failing", "failed", "no feed at all"},
+		{"same", "alive", "not_modified", ""},
+		{"waits", "throttled", "throttled", "slow down"},
 	} {
 		r := sum.Results[i]
 		if string(r.Slug) != want.slug || r.Status != want.status || r.Outcome != want.outcome || want.err == "" != (r.Error == "") {
@@ -107,8 +110,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 func TestAPanicIsTheSourcesOwn(t *testing.T) {
 	d := newDesk(t, &script{do: func(ctx context.Context, job crawl.Job) (crawl.Report, error) {
 		if job.Source.Slug == "bad" {
-			var m map[string]int
-			m["x"]++
+			panic("a defect")
 		}
 		return appending(ctx, job)
 	}}, crawl.Options{}, feedSource("bad", ledger.P0), feedSource("good", ledger.P0))
