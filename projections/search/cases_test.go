@@ -189,4 +189,3 @@ func TestChecks(t *testing.T) {
 		})
 	}
 }
-

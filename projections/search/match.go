@@ -1,24 +1,23 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"sync"
+	"strings"
 
 	"github.com/blevesearch/bleve/v2/search"
-	"github.com/blevesearch/bleve/v2/search/scorer"
 	"github.com/blevesearch/bleve/v2/search/searcher"
 	index "github.com/blevesearch/bleve_index_api"
 
+	"vesti.nixg.ru/ledger"
 	"vesti.nixg.ru/projections/posts"
 )
 
 const (
-	// titleWeight is what a word in the title adds to its score in the text.
-	titleWeight = 0.5
 	// maxExpansion is how many of the terms that begin with a prefix are searched.
 	maxExpansion = 4096
 	// checkEvery is how many hits are taken between two looks at the context.
@@ -35,7 +34,8 @@ type found struct {
 	partial bool // a prefix had more terms than were searched
 }
 
-// match evaluates root on the index as it is now.
+// match evaluates root on the index as it is now, and scores what it finds
+// where that is asked for.
 func (f *fold) match(ctx context.Context, root node, scored bool) (found, error) {
 	f.readers.RLock()
 	defer f.readers.RUnlock()
@@ -48,10 +48,17 @@ func (f *fold) match(ctx context.Context, root node, scored bool) (found, error)
 		if err != nil {
 			return err
 		}
-		e := &evaluator{reader: reader, scored: scored}
-		if e.total, err = reader.DocCount(); err == nil {
-			e.ctx = e.scoring(ctx, *f.lengths.Load())
-			out, err = e.run(root)
+		e := &evaluator{ctx: ctx, reader: reader}
+		hits, err := e.run(root)
+		if err == nil && scored {
+			err = e.score(hits, root, *f.lengths.Load())
+		}
+		if errors.Is(err, errCut) {
+			out.cut, err = true, nil
+		}
+		out.partial = e.partial
+		for _, h := range hits {
+			out.matches = append(out.matches, posts.Match{Num: h.num, Score: h.score})
 		}
 		return errors.Join(err, reader.Close())
 	})
@@ -61,99 +68,57 @@ func (f *fold) match(ctx context.Context, root node, scored bool) (found, error)
 	return out, nil
 }
 
-// evaluator turns nodes into bleve's searchers over one snapshot.
+// hit is a document that was found.
+type hit struct {
+	id    uint64 // bleve's
+	num   ledger.PostNum
+	score float64
+}
+
+// evaluator turns nodes into bleve's searchers over one snapshot. They say which
+// documents there are and nothing of their worth, which lets bleve merge lists
+// as bitmaps; see score for the rest.
 type evaluator struct {
 	ctx     context.Context //nolint:containedctx // lives as long as one search
 	reader  index.IndexReader
-	total   uint64
-	scored  bool
 	partial bool
 }
 
-// scoring makes bleve score by BM25 with the true lengths of documents: what it
-// takes for their average otherwise is the number of distinct terms in each
-// segment.
-func (e *evaluator) scoring(ctx context.Context, l lengths) context.Context {
-	mean := func(sum uint64) int {
-		return int(float64(sum) / float64(max(l.documents, 1)) * float64(e.total))
-	}
-	stats := &search.BM25Stats{
-		DocCount: float64(e.total),
-		FieldCardinality: map[string]int{
-			fieldText: mean(l.inText), fieldTitle: mean(l.inTitle), fieldEdge: int(e.total), unadorned: int(e.total),
-		},
-	}
-	ctx = context.WithValue(ctx, search.BM25StatsKey, stats)
-	return context.WithValue(ctx, search.GetScoringModelCallbackKey, search.GetScoringModelCallbackFn(func() string {
-		return index.BM25Scoring
-	}))
-}
-
-// unadorned is the field that bleve names where it has merged several terms'
-// lists into one.
-const unadorned = "*"
-
-// rightScores corrects the table from which bleve takes the frequency of a term:
-// it holds square roots, as TF-IDF wants them, and BM25 counts.
-var rightScores sync.Once
-
-func correctScores() {
-	for i := range scorer.SqrtCache {
-		scorer.SqrtCache[i] = float64(i)
-	}
-}
-
-func (e *evaluator) run(root node) (found, error) {
-	s, err := e.root(root)
+// run returns the documents that root finds, by bleve's number.
+func (e *evaluator) run(root node) ([]hit, error) {
+	s, err := e.searcher(root)
 	if err != nil {
-		return found{}, err
+		return nil, err
 	}
-	out := found{}
-	out.matches, err = e.collect(s)
-	if errors.Is(err, errCut) {
-		out.cut, err = true, nil
-	}
-	out.partial = e.partial
-	return out, errors.Join(err, s.Close())
+	hits, err := e.collect(s)
+	return hits, errors.Join(err, s.Close())
 }
 
-// root adds to the score of what is found where its words are in the title.
-func (e *evaluator) root(n node) (search.Searcher, error) {
-	must, err := e.searcher(n, e.options())
-	if err != nil || !e.scored {
-		return must, err
+// collect takes every hit, of which as many as there was time for come with
+// errCut.
+func (e *evaluator) collect(s search.Searcher) ([]hit, error) {
+	sc := &search.SearchContext{
+		DocumentMatchPool: search.NewDocumentMatchPool(s.DocumentMatchPoolSize()+1, 0),
+		IndexReader:       e.reader,
 	}
-	var titles []search.Searcher
-	for _, term := range wantedTerms(n) {
-		t, err := e.term(fieldTitle, term, titleWeight, e.options())
+	var hits []hit
+	for i := 0; ; i++ {
+		if i%checkEvery == 0 && e.ctx.Err() != nil {
+			return hits, errCut
+		}
+		match, err := s.Next(sc)
+		if err != nil || match == nil {
+			return hits, err
+		}
+		id, err := e.reader.ExternalID(match.IndexInternalID)
 		if err != nil {
-			return nil, errors.Join(err, must.Close())
+			return nil, err
 		}
-		titles = append(titles, t)
-	}
-	if len(titles) == 0 {
-		return must, nil
-	}
-	should, err := searcher.NewDisjunctionSearcher(e.ctx, e.reader, titles, 0, e.options())
-	if err != nil {
-		return nil, errors.Join(err, must.Close())
-	}
-	return searcher.NewBooleanSearcher(e.ctx, e.reader, must, should, nil, e.options())
-}
-
-// wantedTerms lists the terms that a query wants, each once.
-func wantedTerms(n node) []string {
-	var terms []string
-	walk(n, func(n node) {
-		switch n := n.(type) {
-		case termNode:
-			terms = append(terms, n.term)
-		case phraseNode:
-			terms = append(terms, n.terms...)
+		if num, ok := postNum(id); ok {
+			hits = append(hits, hit{id: match.IndexInternalID.Value(), num: num})
 		}
-	})
-	slices.Sort(terms)
-	return slices.Compact(terms)
+		sc.DocumentMatchPool.Put(match)
+	}
 }
 
 // walk calls f with every node that is not excluded.
@@ -171,91 +136,35 @@ func walk(n node, f func(node)) {
 	}
 }
 
-// collect takes the number and the score of every hit.
-func (e *evaluator) collect(s search.Searcher) ([]posts.Match, error) {
-	sc := &search.SearchContext{
-		DocumentMatchPool: search.NewDocumentMatchPool(s.DocumentMatchPoolSize()+1, 0),
-		IndexReader:       e.reader,
-	}
-	var matches []posts.Match
-	for i := 0; ; i++ {
-		if i%checkEvery == 0 && e.ctx.Err() != nil {
-			return matches, errCut
-		}
-		hit, err := s.Next(sc)
-		if err != nil || hit == nil {
-			return matches, err
-		}
-		id, err := e.reader.ExternalID(hit.IndexInternalID)
-		if err != nil {
-			return nil, err
-		}
-		if num, ok := postNum(id); ok {
-			matches = append(matches, posts.Match{Num: num, Score: hit.Score})
-		}
-		sc.DocumentMatchPool.Put(hit)
-	}
-}
-
-func (e *evaluator) options() search.SearcherOptions {
-	if e.scored {
-		return search.SearcherOptions{}
-	}
-	return unscored
-}
-
-// unscored lets bleve merge lists of posts as bitmaps.
+// unscored asks for no scores.
 var unscored = search.SearcherOptions{Score: "none"}
 
 // searcher returns the searcher of a node.
-func (e *evaluator) searcher(n node, o search.SearcherOptions) (search.Searcher, error) {
+func (e *evaluator) searcher(n node) (search.Searcher, error) {
 	if e.ctx.Err() != nil {
 		return searcher.NewMatchNoneSearcher(e.reader)
 	}
 	switch n := n.(type) {
 	case termNode:
-		return e.term(n.field, n.term, 1, o)
+		return searcher.NewTermSearcher(e.ctx, e.reader, n.term, n.field, 1, unscored)
 	case phraseNode:
-		return searcher.NewPhraseSearcher(e.ctx, e.reader, n.terms, 0, false, n.field, 1, o)
+		return searcher.NewPhraseSearcher(e.ctx, e.reader, n.terms, 0, false, n.field, 1, unscored)
 	case prefixNode:
 		return e.prefix(n)
 	case andNode:
-		return e.all(n, o)
+		return e.all(n)
 	case orNode:
-		return e.any(n, o)
+		return e.any(n)
 	case notNode:
-		return e.all(andNode{[]node{n}}, o)
+		return e.all(andNode{[]node{n}})
 	case allNode:
-		return searcher.NewMatchAllSearcher(e.ctx, e.reader, 0, o)
+		return searcher.NewMatchAllSearcher(e.ctx, e.reader, 0, unscored)
 	default:
 		return nil, fmt.Errorf("unknown node %T", n)
 	}
 }
 
-// term scores a term with its weight times BM25. bleve multiplies by the
-// inverse document frequency a second time, which is taken out here.
-func (e *evaluator) term(field, term string, weight float64, o search.SearcherOptions) (search.Searcher, error) {
-	boost := weight
-	if o.Score != unscored.Score {
-		counter, err := e.reader.TermFieldReader(e.ctx, []byte(term), field, false, false, false)
-		if err != nil {
-			return nil, err
-		}
-		boost /= inverseFrequency(e.total, counter.Count())
-		if err := counter.Close(); err != nil {
-			return nil, err
-		}
-	}
-	return searcher.NewTermSearcher(e.ctx, e.reader, term, field, boost, o)
-}
-
-// inverseFrequency is BM25's, as Robertson and Spärck Jones give it, kept above
-// zero by adding one inside the logarithm.
-func inverseFrequency(total, with uint64) float64 {
-	return math.Log(1 + (float64(total)-float64(with)+0.5)/(float64(with)+0.5))
-}
-
-func (e *evaluator) all(n andNode, o search.SearcherOptions) (search.Searcher, error) {
+func (e *evaluator) all(n andNode) (search.Searcher, error) {
 	var must, mustNot []search.Searcher
 	drop := func(err error) (search.Searcher, error) {
 		for _, s := range slices.Concat(must, mustNot) {
@@ -264,23 +173,18 @@ func (e *evaluator) all(n andNode, o search.SearcherOptions) (search.Searcher, e
 		return nil, err
 	}
 	for _, kid := range n.kids {
-		not, excluded := kid.(notNode)
-		if excluded {
-			s, err := e.searcher(not.kid, unscored)
-			if err != nil {
-				return drop(err)
-			}
-			mustNot = append(mustNot, s)
-			continue
+		list := &must
+		if not, excluded := kid.(notNode); excluded {
+			list, kid = &mustNot, not.kid
 		}
-		s, err := e.searcher(kid, o)
+		s, err := e.searcher(kid)
 		if err != nil {
 			return drop(err)
 		}
-		must = append(must, s)
+		*list = append(*list, s)
 	}
 	if len(must) == 0 {
-		all, err := searcher.NewMatchAllSearcher(e.ctx, e.reader, 0, o)
+		all, err := searcher.NewMatchAllSearcher(e.ctx, e.reader, 0, unscored)
 		if err != nil {
 			return drop(err)
 		}
@@ -289,7 +193,7 @@ func (e *evaluator) all(n andNode, o search.SearcherOptions) (search.Searcher, e
 	wanted := must[0]
 	if len(must) > 1 {
 		var err error
-		if wanted, err = searcher.NewConjunctionSearcher(e.ctx, e.reader, must, o); err != nil {
+		if wanted, err = searcher.NewConjunctionSearcher(e.ctx, e.reader, must, unscored); err != nil {
 			return drop(err)
 		}
 	}
@@ -300,16 +204,16 @@ func (e *evaluator) all(n andNode, o search.SearcherOptions) (search.Searcher, e
 	if err != nil {
 		return drop(err)
 	}
-	return searcher.NewBooleanSearcher(e.ctx, e.reader, wanted, nil, unwanted, o)
+	return searcher.NewBooleanSearcher(e.ctx, e.reader, wanted, nil, unwanted, unscored)
 }
 
-func (e *evaluator) any(n orNode, o search.SearcherOptions) (search.Searcher, error) {
+func (e *evaluator) any(n orNode) (search.Searcher, error) {
 	if len(n.kids) == 0 {
 		return searcher.NewMatchNoneSearcher(e.reader)
 	}
 	var kids []search.Searcher
 	for _, kid := range n.kids {
-		s, err := e.searcher(kid, o)
+		s, err := e.searcher(kid)
 		if err != nil {
 			for _, k := range kids {
 				err = errors.Join(err, k.Close())
@@ -318,11 +222,10 @@ func (e *evaluator) any(n orNode, o search.SearcherOptions) (search.Searcher, er
 		}
 		kids = append(kids, s)
 	}
-	return searcher.NewDisjunctionSearcher(e.ctx, e.reader, kids, 1, o)
+	return searcher.NewDisjunctionSearcher(e.ctx, e.reader, kids, 1, unscored)
 }
 
-// prefix finds the posts with any word that begins so. It does not score: how
-// rare a word is that happens to begin so says nothing.
+// prefix finds the posts with any word that begins so.
 func (e *evaluator) prefix(n prefixNode) (search.Searcher, error) {
 	if n.short() && n.field == fieldText {
 		return searcher.NewTermSearcher(e.ctx, e.reader, n.text, fieldEdge, 1, unscored)
@@ -347,7 +250,7 @@ func (e *evaluator) expand(n prefixNode) ([]string, error) {
 		}
 	}
 	for _, term := range n.prefix.Terms {
-		counts[term] += e.total // a word that was meant comes before one that begins like it
+		counts[term] += math.MaxUint32 // a word that was meant comes before one that begins like it
 	}
 	terms := make([]string, 0, len(counts))
 	for term := range counts {
@@ -359,13 +262,7 @@ func (e *evaluator) expand(n prefixNode) ([]string, error) {
 	}
 	e.partial = true
 	slices.SortFunc(terms, func(a, b string) int {
-		if counts[a] != counts[b] {
-			return int(min(counts[b], math.MaxInt32)) - int(min(counts[a], math.MaxInt32))
-		}
-		if a < b {
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b))
 	})
 	return terms[:maxExpansion], nil
 }

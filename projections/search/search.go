@@ -126,7 +126,6 @@ func New(o Options) *Search {
 	if o.Zone == nil {
 		o.Zone = time.UTC
 	}
-	rightScores.Do(correctScores)
 	return &Search{
 		dir: o.Dir, texts: o.Texts, posts: o.Posts, logger: o.Logger, zone: o.Zone, stemmer: analyse.NewStemmer(),
 	}
