@@ -30,12 +30,12 @@ func (e *environment) openAsynq(ctx context.Context, dir string, c class) (_ sto
 	if c == classP {
 		appendfsync = "everysec"
 	}
-	port, err := freePort()
+	port, err := freePort(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s := &asynqStore{addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
-	s.server = newProcess(e.redis, "--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--dir", dir, "--save", "",
+	s.server = newProcess(ctx, e.redis, "--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--dir", dir, "--save", "",
 		"--appendonly", "yes", "--appendfsync", appendfsync, "--daemonize", "no")
 	s.redis = redis.NewClient(&redis.Options{Addr: s.addr, MaxRetries: -1})
 	s.client = asynq.NewClient(asynq.RedisClientOpt{Addr: s.addr})
@@ -95,7 +95,7 @@ func (s *asynqStore) claim(ctx context.Context, m mode, b budget) (tally, error)
 	}
 	var t tally
 	for t.posts < b.posts && time.Since(begin) < b.time && err == nil {
-		time.Sleep(2 * time.Millisecond) // the count is read from Redis: often enough, and rarely enough not to weigh
+		pause(ctx, 2*time.Millisecond) // the count is read from Redis: rarely enough not to weigh
 		var n int
 		n, err = s.completed(ctx)
 		t.posts = n - before

@@ -165,7 +165,7 @@ func (s *jetStore) claim(ctx context.Context, m mode, b budget) (tally, error) {
 			if left < before-done {
 				return fmt.Errorf("the stream lost messages: %d left, want %d", left, before-done)
 			}
-			time.Sleep(time.Millisecond)
+			pause(ctx, time.Millisecond)
 		}
 	})
 }

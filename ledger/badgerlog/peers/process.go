@@ -31,8 +31,10 @@ type process struct {
 	once   sync.Once
 }
 
-func newProcess(name string, args ...string) *process {
-	p := &process{cmd: exec.Command(name, args...), ask: syscall.SIGTERM, exited: make(chan struct{})} //nolint:gosec // a program found by name
+func newProcess(ctx context.Context, name string, args ...string) *process {
+	// The end of the context would kill it: stop asks it first, by the signal it knows.
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), name, args...) //nolint:gosec // a program that was found by name
+	p := &process{cmd: cmd, ask: syscall.SIGTERM, exited: make(chan struct{})}
 	p.cmd.SysProcAttr = ownGroup()
 	p.cmd.Stderr = &p.errs
 	return p
@@ -174,13 +176,12 @@ func (a *account) own(dir string) error {
 }
 
 // freePort returns a port of the loopback that was free a moment ago.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func freePort(ctx context.Context) (int, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, fmt.Errorf("find a port: %w", err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
 // findProgram looks for a program in PATH and then where the patterns lead,
@@ -188,8 +189,8 @@ func freePort() (int, error) {
 func findProgram(name string, patterns ...string) (string, error) {
 	if path, err := exec.LookPath(name); err == nil {
 		// Debian's wrappers choose a cluster; the version's own program lies behind links.
-		if real, err := filepath.EvalSymlinks(path); err == nil && filepath.Base(real) == name {
-			return real, nil
+		if target, err := filepath.EvalSymlinks(path); err == nil && filepath.Base(target) == name {
+			return target, nil
 		}
 		return path, nil
 	}

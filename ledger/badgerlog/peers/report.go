@@ -177,7 +177,7 @@ func writeJSON(name string, rows []row) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	if err := os.WriteFile(name, append(b, '\n'), 0o644); err != nil { //nolint:gosec // figures for anyone
+	if err := os.WriteFile(name, append(b, '\n'), 0o644); err != nil {
 		return fmt.Errorf("write results: %w", err)
 	}
 	return nil

@@ -43,7 +43,7 @@ func (e *environment) openRiver(ctx context.Context, dir string, c class) (_ sto
 	if c == classP {
 		synchronous = "off"
 	}
-	port, err := freePort()
+	port, err := freePort(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (e *environment) openRiver(ctx context.Context, dir string, c class) (_ sto
 	if err := e.initCluster(ctx, dir, data); err != nil {
 		return nil, err
 	}
-	s := &riverStore{server: newProcess(filepath.Join(e.postgresBin, "postgres"), "-D", data, "-p", strconv.Itoa(port),
+	s := &riverStore{server: newProcess(ctx, filepath.Join(e.postgresBin, "postgres"), "-D", data, "-p", strconv.Itoa(port),
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "synchronous_commit="+synchronous,
 		"-c", "shared_buffers=256MB", "-c", "max_wal_size=2GB", "-c", "max_connections=200")}
 	s.server.as(e.postgresUser)
@@ -85,7 +85,7 @@ func (e *environment) initCluster(ctx context.Context, dir, data string) error {
 	if err := e.postgresUser.own(dir); err != nil {
 		return fmt.Errorf("give the cluster's folder to its account: %w", err)
 	}
-	p := newProcess(filepath.Join(e.postgresBin, "initdb"), "-D", data, "-U", "postgres", "--auth=trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	p := newProcess(ctx, filepath.Join(e.postgresBin, "initdb"), "-D", data, "-U", "postgres", "--auth=trust", "-E", "UTF8", "--locale=C", "--no-sync")
 	p.as(e.postgresUser)
 	p.cmd.Dir = dir
 	if err := p.start(); err != nil {

@@ -113,6 +113,17 @@ func work(ctx context.Context, m mode, b budget, do func(ctx context.Context, wo
 	return tally{posts: int(done.Load()), elapsed: time.Since(begin)}, err
 }
 
+// pause waits between two looks at a server. A context that ends cuts it short,
+// and fails the next look.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
 func (m mode) crew() int {
 	if m.workers == 0 {
 		return workers

@@ -38,7 +38,7 @@ func (e *environment) openPython(ctx context.Context, dir string, c class) (stor
 	if err := os.WriteFile(script, []byte(sqlitePython), 0o600); err != nil {
 		return nil, fmt.Errorf("write the script: %w", err)
 	}
-	p := newProcess(e.python, script, filepath.Join(dir, "posts.db"), synchronous, e.postsFile, sqliteSchema)
+	p := newProcess(ctx, e.python, script, filepath.Join(dir, "posts.db"), synchronous, e.postsFile, sqliteSchema)
 	in, err := p.cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("start Python: %w", err)
