@@ -1,0 +1,106 @@
+# vesti: targets for those who run it and those who build it. "make help" lists them.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+BIN     := $(CURDIR)/.bin
+DATA    ?= data
+ARGS    ?=
+
+# Pinned tools, built into .bin.
+GOLANGCI := v2.15.0
+
+# gotd's package tg takes minutes to compile, and far longer with the race
+# detector: what need not build it does without.
+NOTG     := -tags notelegram
+FUZZTIME ?= 5s
+export VESTI_CASES   ?= ../shared/cases
+export VESTI_CORPORA ?= ../shared/corpora
+
+.PHONY: help
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: build ## build vesti and start it with a demo feed (the first build takes some minutes; NOTELEGRAM=1 spares most of them)
+	./vesti serve --data $(DATA) --demo $(ARGS)
+
+.PHONY: build
+build: ## build ./vesti
+	go build $(if $(NOTELEGRAM),$(NOTG)) -ldflags '$(LDFLAGS)' -o vesti ./cmd/vesti
+
+.PHONY: test
+test: ## run the tests
+	go test $(NOTG) ./...
+	go test ./crawl/telegram/...
+
+.PHONY: race
+race: ## run the tests under the race detector, without Telegram's
+	go test -race -timeout 20m $(NOTG) ./...
+
+.PHONY: lint
+lint: $(BIN)/golangci-lint-$(GOLANGCI) ## lint, with the rules on who may import whom
+	$< run ./...
+
+.PHONY: fmt
+fmt: $(BIN)/golangci-lint-$(GOLANGCI) ## format
+	$< fmt ./...
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (5s)
+	@for pkg in $$(go list $(NOTG) ./...); do \
+		for f in $$(go test $(NOTG) -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "$$pkg $$f"; \
+			go test $(NOTG) -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg | tail -n 1; \
+		done; \
+	done
+
+.PHONY: bench
+bench: ## run the benchmarks
+	go test $(NOTG) -run '^$$' -bench . -benchmem ./...
+
+.PHONY: cases
+cases: ## run the public cases and list those that are not met yet
+	@go test $(NOTG) -count 1 -run '^TestPublicCases$$' -v ./... | awk ' \
+		/^ +--- PASS: TestPublicCases\// {passed++} \
+		/^ +--- FAIL: TestPublicCases\// {failed++; print} \
+		/^ +--- SKIP: TestPublicCases\// {unmet++; print} \
+		/not yet met/ {print} \
+		/test data not here/ {print} \
+		END {printf "%d passed, %d failed, %d skipped\n", passed, failed, unmet; exit failed > 0}'
+
+.PHONY: quality
+quality: ## measure feeds, extraction, classification and search on the corpora; JSON=FILE keeps the figures
+	VESTI_QUALITY=1 VESTI_QUALITY_JSON=$(if $(JSON),$(abspath $(JSON))) go test $(NOTG) -count 1 -p 1 -timeout 60m -run '^TestQuality' -v ./crawl/... ./classify/... ./projections/...
+
+.PHONY: deps
+deps: $(BIN)/golangci-lint-$(GOLANGCI) ## fetch modules and tools, and a browser for the tests of the pages
+	go mod download
+	@if ! command -v chromium >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		apt-get update -q && apt-get install -qy --no-install-recommends chromium; fi
+
+.PHONY: tidy-check
+tidy-check:
+	go mod tidy -diff
+
+.PHONY: fmt-check
+fmt-check: $(BIN)/golangci-lint-$(GOLANGCI)
+	$< fmt --diff ./...
+
+.PHONY: vet
+vet:
+	go vet $(NOTG) ./...
+
+.PHONY: ci
+ci: deps tidy-check fmt-check vet lint race ## what a change must pass
+	go test ./crawl/telegram/...
+	$(MAKE) build
+	$(MAKE) fuzz FUZZTIME=3s
+	$(MAKE) cases
+
+$(BIN)/golangci-lint-$(GOLANGCI):
+	GOBIN=$(BIN) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
+	mv $(BIN)/golangci-lint $@

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"vesti.nixg.ru/ledger"
+)
+
+// Exit codes, which scripts rely on.
+const (
+	exitDone    = 0
+	exitFailed  = 1
+	exitUsage   = 2 // the command line or the configuration is wrong; nothing was done
+	exitPartial = 3 // done, but some sources failed
+)
+
+var (
+	errUsage   = errors.New("usage")
+	errPartial = errors.New("some sources failed")
+)
+
+// exitError carries the exit code of a command that a server carried out, and
+// whose errors it has printed already.
+type exitError struct{ code int }
+
+func (e exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// usageError is wrong in what the user gave; it matches errUsage.
+type usageError struct{ msg string }
+
+func (e usageError) Error() string        { return e.msg }
+func (e usageError) Is(target error) bool { return target == errUsage }
+func usagef(format string, a ...any) error {
+	return usageError{fmt.Sprintf(format, a...)}
+}
+
+// call is one command line and all that it may touch of the world. The same
+// commands run in a process of their own and inside a server.
+type call struct {
+	args []string
+	in   io.Reader
+	out  io.Writer // results
+	err  io.Writer // progress, logs and errors
+	env  func(string) string
+	cwd  string
+
+	app *App // the server that carries the call out; nil in a process of its own
+
+	dataDir, sourcesFile, configFile string
+	set                              []string
+	json, quiet                      bool
+}
+
+// run carries a command line out and returns its exit code.
+func run(ctx context.Context, c *call) int {
+	root := newRoot(c)
+	root.SetArgs(c.args)
+	root.SetIn(c.in)
+	root.SetOut(c.out)
+	root.SetErr(c.err)
+	err := root.ExecuteContext(ctx)
+	var done exitError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &done):
+		return done.code
+	case errors.Is(err, errPartial):
+		fmt.Fprintln(c.err, "vesti:", err)
+		return exitPartial
+	case errors.Is(err, errUsage):
+		fmt.Fprintln(c.err, "vesti:", err)
+		return exitUsage
+	default:
+		fmt.Fprintln(c.err, "vesti:", explain(err))
+		return exitFailed
+	}
+}
+
+func newRoot(c *call) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "vesti",
+		Short: "A news desk for one machine: crawl, classify, search, pick",
+		Long: `vesti watches feeds and Telegram channels, keeps every post once, sorts the posts
+into subject areas and gives an editor candidates to search and pick.
+
+Begin with "vesti serve". A command given while a server runs on the same data
+folder is carried out by that server, with the same output and exit code.
+
+Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 done but some sources failed.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%v; see \"%s --help\"", err, cmd.CommandPath())
+	})
+	f := root.PersistentFlags()
+	f.StringVar(&c.dataDir, "data", "", `folder of the store, the index and the socket (default "data")`)
+	f.StringVar(&c.sourcesFile, "sources", "", `the registry of sources (default sources.yaml in the data folder)`)
+	f.StringVar(&c.configFile, "config", "", `the configuration file (default vesti.yaml in the data folder)`)
+	f.StringArrayVar(&c.set, "set", nil, `a setting as "key=value"; may be given again; "vesti config" lists them`)
+	f.BoolVar(&c.json, "json", false, "print the result as one JSON object, the last line of standard output")
+	f.BoolVar(&c.quiet, "quiet", false, "print no progress")
+	for _, add := range []func(*call) *cobra.Command{
+		newServe, newCrawl, newWork, newStatus, newSearch, newLog, newReview, newReplay, newSources,
+		newRebuild, newConfig, newVersion,
+	} {
+		root.AddCommand(strict(add(c)))
+	}
+	return root
+}
+
+// strict makes wrong arguments a usage error, for a command and all below it.
+func strict(cmd *cobra.Command) *cobra.Command {
+	check := cmd.Args
+	if check == nil {
+		check = cobra.NoArgs
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usagef("%v; see \"%s --help\"", err, cmd.CommandPath())
+		}
+		return nil
+	}
+	for _, sub := range cmd.Commands() {
+		strict(sub)
+	}
+	return cmd
+}
+
+// config reads the configuration that the call's flags and environment select.
+func (c *call) config() (Config, error) {
+	flags := map[string]string{}
+	for _, kv := range c.set {
+		k, v, ok := strings.Cut(kv, "=")
+		if !ok {
+			return Config{}, usagef("--set %q: want key=value", kv)
+		}
+		flags[k] = v
+	}
+	if c.dataDir != "" {
+		flags["data"] = c.dataDir
+	}
+	if c.sourcesFile != "" {
+		flags["sources"] = c.sourcesFile
+	}
+	known := map[string]bool{}
+	var probe Config
+	for _, s := range probe.settings() {
+		known[s.key] = true
+	}
+	for k := range flags {
+		if !known[k] {
+			return Config{}, usagef("--set %s: unknown setting; \"vesti config\" lists them all", k)
+		}
+	}
+	return loadConfig(configLayers{file: c.configFile, env: c.env, flags: flags, cwd: c.cwd})
+}
+
+// withApp runs f on the server that runs on the data folder, else on the store
+// opened for the time of the call.
+func (c *call) withApp(ctx context.Context, f func(context.Context, *App) error) error {
+	if c.app != nil {
+		return f(ctx, c.app)
+	}
+	cfg, err := c.config()
+	if err != nil {
+		return err
+	}
+	if answered, err := forward(ctx, c, cfg); answered {
+		return err
+	}
+	app, err := openApp(ctx, cfg, appOptions{logTo: c.logWriter()})
+	if err != nil {
+		return err
+	}
+	err = app.run(ctx, func(ctx context.Context) error { return f(ctx, app) })
+	return errors.Join(err, app.Close())
+}
+
+// logWriter is where a command without a server logs to.
+func (c *call) logWriter() io.Writer {
+	if c.quiet {
+		return io.Discard
+	}
+	return c.err
+}
+
+// result prints what a command found: as JSON if asked to, else as human does.
+func (c *call) result(v any, human func(w io.Writer)) error {
+	if !c.json {
+		human(c.out)
+		return nil
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode result: %w", err)
+	}
+	_, err = fmt.Fprintln(c.out, string(b))
+	return err
+}
+
+// progress prints a line about work that goes on.
+func (c *call) progress(format string, a ...any) {
+	if !c.quiet {
+		fmt.Fprintf(c.err, format+"\n", a...)
+	}
+}
+
+// path makes a path given on the command line absolute: a server has another
+// working folder than its caller.
+func (c *call) path(p string) string {
+	if p == "" || p == "-" || filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(c.cwd, p)
+}
+
+// explain adds the way out to errors that have one.
+func explain(err error) string {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "stopped"
+	case errors.Is(err, ledger.ErrLocked):
+		return err.Error() + "; stop that process, or name another folder with --data"
+	case errors.Is(err, ledger.ErrNoSpace):
+		return err.Error() + "; free some space, or lower ledger.free_space"
+	case errors.Is(err, ledger.ErrNewer):
+		return err.Error() + "; use that version, or a copy made by it with \"vesti backup\""
+	default:
+		return err.Error()
+	}
+}

@@ -1,0 +1,32 @@
+// Command vesti is a news desk for one machine: it crawls feeds and Telegram
+// channels, keeps every post once, sorts posts into subject areas and gives an
+// editor candidates to search and pick. See README.md.
+//
+// This package is the composition root: it alone knows every other package. It
+// has one file per subcommand.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	cwd, err := os.Getwd()
+	if err != nil {
+		cwd = "/"
+	}
+	code := run(ctx, &call{
+		args: os.Args[1:],
+		in:   os.Stdin,
+		out:  os.Stdout,
+		err:  os.Stderr,
+		env:  os.Getenv,
+		cwd:  cwd,
+	})
+	stop()
+	os.Exit(code)
+}
