@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,13 +27,13 @@ type Config struct {
 	Sources string // "" for sources.yaml in Data
 	Rules   string // "" for rules.yaml in Data
 
-	Listen      string
-	MetricsOpen bool
-	TrustProxy  bool
-	BasePath    string
-	TimeZone    string
-	LogLevel    string
-	LogJSON     bool
+	Listen         string
+	ExternalURL    string
+	TrustedProxies []netip.Prefix
+	MetricsPublic  bool
+	TimeZone       string
+	LogLevel       string
+	LogJSON        bool
 
 	Directions []ledger.Direction
 
@@ -98,9 +99,9 @@ func (c *Config) settings() []setting {
 		{key: "time_zone", doc: "IANA name of the zone of dates and of \"today\"; Local is the machine's", value: &c.TimeZone},
 
 		{key: "web.listen", doc: "address of the pages, host:port", value: &c.Listen},
-		{key: "web.metrics_open", doc: "serve /metrics without a password", value: &c.MetricsOpen},
-		{key: "web.trust_proxy", doc: "believe X-Forwarded-For and X-Forwarded-Proto; only behind a proxy that sets them", value: &c.TrustProxy},
-		{key: "web.base_path", doc: "path that a proxy serves vesti under, such as /vesti; empty for the root", value: &c.BasePath},
+		{key: "web.external_url", doc: "address that browsers use where a proxy stands in front, such as https://desk.example.org/vesti; empty for none", value: &c.ExternalURL},
+		{key: "web.trusted_proxies", doc: "networks whose X-Forwarded-For is believed, by comma, such as 127.0.0.0/8", value: &c.TrustedProxies},
+		{key: "web.metrics_public", doc: "serve /metrics without a password", value: &c.MetricsPublic},
 		{key: "log.level", doc: "debug, info, warn or error", value: &c.LogLevel},
 		{key: "log.json", doc: "write the log as JSON lines", value: &c.LogJSON},
 
@@ -348,10 +349,17 @@ func (s setting) set(v string) error {
 		*p, err = parseByteSize(v)
 	case *[]ledger.Direction:
 		*p = nil
-		for d := range strings.SplitSeq(v, ",") {
-			if d = strings.TrimSpace(d); d != "" {
-				*p = append(*p, ledger.Direction(d))
+		for _, d := range splitList(v) {
+			*p = append(*p, ledger.Direction(d))
+		}
+	case *[]netip.Prefix:
+		*p = nil
+		for _, n := range splitList(v) {
+			var prefix netip.Prefix
+			if prefix, err = netip.ParsePrefix(n); err != nil {
+				break
 			}
+			*p = append(*p, prefix)
 		}
 	default:
 		err = fmt.Errorf("setting of unknown kind %T", p)
@@ -375,6 +383,8 @@ func (s setting) kind() string {
 		return "duration such as 30s, 15m, 4h or 30d"
 	case *ByteSize:
 		return "size such as 512KiB, 20MiB or 1GiB"
+	case *[]netip.Prefix:
+		return "list of networks such as 127.0.0.0/8"
 	default:
 		return "text"
 	}
@@ -398,14 +408,24 @@ func (s setting) String() string {
 	case *ByteSize:
 		return p.String()
 	case *[]ledger.Direction:
-		parts := make([]string, len(*p))
-		for i, d := range *p {
-			parts[i] = string(d)
-		}
-		return strings.Join(parts, ",")
+		return joinList(*p, func(d ledger.Direction) string { return string(d) })
+	case *[]netip.Prefix:
+		return joinList(*p, netip.Prefix.String)
 	default:
 		return ""
 	}
+}
+
+func splitList(v string) []string {
+	return strings.FieldsFunc(v, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+func joinList[T any](list []T, format func(T) string) string {
+	parts := make([]string, len(list))
+	for i, v := range list {
+		parts[i] = format(v)
+	}
+	return strings.Join(parts, ",")
 }
 
 func (c *Config) check() error {
@@ -451,9 +471,6 @@ func (c *Config) check() error {
 	}
 	if c.LLMKind != "none" && c.LLMModel == "" {
 		return usagef("setting llm.model: want the model's name when llm.kind is %s", c.LLMKind)
-	}
-	if c.BasePath != "" && (!strings.HasPrefix(c.BasePath, "/") || strings.HasSuffix(c.BasePath, "/")) {
-		return usagef("setting web.base_path: %q: want a path that begins with / and does not end with one", c.BasePath)
 	}
 	return nil
 }

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"vesti.nixg.ru/crawl"
+	"vesti.nixg.ru/crawl/feed"
+	"vesti.nixg.ru/crawl/fetch"
+	"vesti.nixg.ru/crawl/page"
+	"vesti.nixg.ru/ledger"
+)
+
+func (a *App) buildCrawler(ctx context.Context) error {
+	var proxy *url.URL
+	if a.cfg.Proxy != "" {
+		var err error
+		if proxy, err = url.Parse(a.cfg.Proxy); err != nil || proxy.Host == "" {
+			return usagef("setting crawl.proxy: want a URL such as http://127.0.0.1:3128 or socks5://127.0.0.1:1080")
+		}
+	}
+	client := fetch.New(fetch.Options{
+		UserAgent:    a.cfg.UserAgent,
+		Proxy:        proxy,
+		MaxFeedBytes: int64(a.cfg.FeedBytes),
+		MaxPageBytes: int64(a.cfg.PageBytes),
+		Timeout:      a.cfg.FetchTimeout,
+		Registerer:   a.registry,
+	})
+	logger := a.logger.With("part", "crawl")
+	kinds := map[ledger.Crawler]crawl.Kind{
+		ledger.CrawlerRSS: feed.New(feed.Options{Client: client, Pages: page.New(page.Options{Client: client}), Logger: logger}),
+	}
+	telegram, err := a.newTelegram(client)
+	if err != nil {
+		return err
+	}
+	kinds[ledger.CrawlerTelegram] = telegram
+	a.drops = crawl.NewDrops(a.log.Store("s/drops"), time.Now)
+	a.crawler = crawl.New(crawl.Options{
+		Log:   a.log,
+		Kinds: kinds,
+		Drops: a.drops,
+		Intervals: map[ledger.Priority]time.Duration{
+			ledger.P0: a.cfg.IntervalP0, ledger.P1: a.cfg.IntervalP1, ledger.P2: a.cfg.IntervalP2,
+		},
+		Concurrency: a.cfg.CrawlConcurrency,
+		Logger:      logger,
+		Registerer:  a.registry,
+	})
+	return a.reloadSources(ctx)
+}
+
+// reloadSources reads the registry again. A broken one leaves the running one
+// in force.
+func (a *App) reloadSources(ctx context.Context) error {
+	list, err := crawl.LoadSources(a.cfg.Sources, a.cfg.Directions)
+	if err != nil {
+		if errors.Is(err, ledger.ErrInvalid) {
+			return usageError{err.Error()}
+		}
+		return fmt.Errorf("read sources: %w", err)
+	}
+	if a.demo != nil {
+		list = append(list, crawl.Source{
+			Slug: demoSlug, Name: "vesti demo", FeedURL: a.demo.url(), Crawler: ledger.CrawlerRSS, Enabled: true,
+			Direction: a.cfg.Directions[0], MaxItems: crawl.DefaultMaxItems, FullText: crawl.FullTextAuto, AllowPrivate: true,
+		})
+	}
+	if err := a.crawler.Reload(ctx, list); err != nil {
+		return fmt.Errorf("take over sources: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vesti.nixg.ru/ledger"
+)
+
+type logEntry struct {
+	Seq     ledger.Seq     `json:"seq"`
+	At      time.Time      `json:"at"`
+	Type    string         `json:"type"`
+	Actor   ledger.Actor   `json:"actor"`
+	Source  ledger.Slug    `json:"source,omitempty"`
+	Payload ledger.Payload `json:"payload"`
+}
+
+func newLog(c *call) *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "log POST|SOURCE",
+		Short: "Show everything that happened to a post or a source",
+		Long: `Show everything that happened to a post or a source. A post is named by its id, by
+the first 8 or more digits of it, or by its number; a source by its slug.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
+				events, err := a.history(ctx, args[0], limit)
+				if err != nil {
+					return err
+				}
+				entries := make([]logEntry, len(events))
+				for i, e := range events {
+					entries[i] = logEntry{e.Seq, e.At, e.Type.String(), e.Actor, e.Source, e.Payload}
+				}
+				return c.result(map[string]any{"events": entries}, func(w io.Writer) {
+					for _, e := range events {
+						printEvent(w, e, a.cfg.location())
+					}
+				})
+			})
+		},
+	}
+	cmd.Flags().IntVar(&limit, "limit", 50, "most events of a source to show, the newest")
+	return cmd
+}
+
+// history finds what name means: a configured or once crawled source, else a post.
+func (a *App) history(ctx context.Context, name string, limit int) ([]ledger.Event, error) {
+	slug := ledger.Slug(name)
+	if slug.Validate() == nil {
+		events, err := a.log.SourceEvents(ctx, slug, limit)
+		if err != nil {
+			return nil, fmt.Errorf("read history of source %s: %w", slug, err)
+		}
+		if len(events) > 0 {
+			return events, nil
+		}
+	}
+	for _, s := range a.crawler.Sources() {
+		if s.Slug == slug {
+			return nil, nil
+		}
+	}
+	num, err := a.log.FindPost(ctx, name)
+	switch {
+	case errors.Is(err, ledger.ErrNotFound), errors.Is(err, ledger.ErrInvalid):
+		return nil, fmt.Errorf("%w: neither a post nor a source is called %q", ledger.ErrNotFound, name)
+	case err != nil:
+		return nil, fmt.Errorf("find post: %w", err)
+	}
+	events, err := a.log.PostEvents(ctx, num)
+	if err != nil {
+		return nil, fmt.Errorf("read history of post %s: %w", name, err)
+	}
+	return events, nil
+}
+
+func printEvent(w io.Writer, e ledger.Event, loc *time.Location) {
+	fmt.Fprintf(w, "%d  %s  %s  %s", e.Seq, e.At.In(loc).Format("2006-01-02 15:04:05"), e.Type, e.Actor)
+	if e.Source != "" {
+		fmt.Fprintf(w, "  %s", e.Source)
+	}
+	fmt.Fprintln(w)
+	for _, line := range describe(e.Payload) {
+		fmt.Fprintf(w, "    %s\n", line)
+	}
+}
+
+// describe says in a few lines what an event says.
+func describe(p ledger.Payload) []string {
+	switch p := p.(type) {
+	case ledger.PostFetched:
+		return []string{p.Item.Title, p.Item.URL, fmt.Sprintf("%d bytes of text from the %s, published %s", p.TextLen, p.Item.TextFrom, day(p.Item.Published)), "id " + p.ID.String()}
+	case ledger.PostSeenAgain:
+		return []string{p.Title, p.URL}
+	case ledger.PostRevised:
+		return []string{p.Title, fmt.Sprintf("revision %d, new text: %t, requeued: %t", p.Revision, p.New, p.Requeued)}
+	case ledger.PostClassified:
+		return describeDecision(p)
+	case ledger.PostFailed:
+		line := fmt.Sprintf("attempt %d: %s: %s", p.Attempt, p.Cause, p.Message)
+		if p.Parked {
+			return []string{line, "parked"}
+		}
+		return []string{line, "again at " + p.RetryAt.UTC().Format(time.RFC3339)}
+	case ledger.PostReturned:
+		return []string{strings.TrimSpace(fmt.Sprintf("%s, lane %s, stage %s %s", p.Reason, p.Lane, p.Stage, p.Note))}
+	case ledger.PostReviewed:
+		return []string{fmt.Sprintf("verdict %s, direction %s %s", orDash(string(p.Verdict)), orDash(string(p.Direction)), p.Note)}
+	case ledger.SourceCrawled:
+		return []string{fmt.Sprintf("%s: HTTP %d, %d entries, %d new, %d seen again, %d revised, not modified: %t; next %s",
+			p.Trigger, p.HTTPStatus, p.Fetched, p.New, p.SeenAgain, p.Revised, p.NotModified, p.Next.UTC().Format(time.RFC3339))}
+	case ledger.SourceFailed:
+		return []string{fmt.Sprintf("%s: %s: %s; next %s", p.Trigger, p.Cause, p.Message, p.Next.UTC().Format(time.RFC3339))}
+	case ledger.SourceThrottled:
+		return []string{fmt.Sprintf("%s: %s; until %s", p.Trigger, p.Message, p.Until.UTC().Format(time.RFC3339))}
+	case ledger.SourceMoved:
+		return []string{fmt.Sprintf("from %s to %s", p.From, p.URL)}
+	case ledger.Unknown:
+		return []string{"cannot be read: " + p.Err}
+	default:
+		return nil
+	}
+}
+
+func describeDecision(p ledger.PostClassified) []string {
+	lines := []string{fmt.Sprintf("%s by %s, confidence %.2f, relevance %.2f, interest %.2f, in %s, provisional: %t",
+		orDash(string(p.Direction)), p.Classification.Stage, p.Confidence, p.Relevance, p.Interest, p.Duration.Round(time.Microsecond), p.Provisional)}
+	if p.Model != "" {
+		lines = append(lines, fmt.Sprintf("model %s %s, prompt %s", p.Model, p.ModelDigest, p.PromptHash))
+	}
+	for _, r := range p.Reasons {
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s matched %q %+.2f %s", r.Stage, r.Rule, r.Matched, r.Weight, r.Note)))
+	}
+	if p.Summary != "" {
+		lines = append(lines, p.Summary)
+	}
+	return lines
+}

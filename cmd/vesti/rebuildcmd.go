@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"vesti.nixg.ru/ledger"
+	"vesti.nixg.ru/projections"
+)
+
+func newRebuild(c *call) *cobra.Command {
+	return &cobra.Command{
+		Use:   "rebuild [PROJECTION...]",
+		Short: "Build projections again from the ledger",
+		Long: `Build projections again from the ledger, all of them if none is named. The old ones
+serve until the new ones have caught up. "vesti status" lists the projections.`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
+				names := args
+				if len(names) == 0 {
+					names = a.runner.Names()
+				}
+				for _, name := range names {
+					if err := c.rebuild(ctx, a, name); err != nil {
+						return err
+					}
+				}
+				out := map[string]any{"ok": true, "rebuilt": names, "events": a.log.Head()}
+				return c.result(out, func(w io.Writer) { fmt.Fprintf(w, "rebuilt from %d events: %v\n", a.log.Head(), names) })
+			})
+		},
+	}
+}
+
+func (c *call) rebuild(ctx context.Context, a *App, name string) error {
+	err := a.runner.Rebuild(ctx, name, func(done, head ledger.Seq) { c.progress("%s: %d of %d events", name, done, head) })
+	if errors.Is(err, projections.ErrUnknown) {
+		return usagef("no projection is called %q; there are %v", name, a.runner.Names())
+	}
+	if err != nil {
+		return fmt.Errorf("rebuild %s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vesti.nixg.ru/ledger"
+	"vesti.nixg.ru/projections/posts"
+	"vesti.nixg.ru/projections/search"
+)
+
+type searchResult struct {
+	Total  int           `json:"total"`
+	TookMS int64         `json:"took_ms"`
+	Hits   []hit         `json:"hits"`
+	Notes  []search.Note `json:"notes,omitempty"`
+}
+
+type hit struct {
+	ID        ledger.PostID    `json:"id"`
+	Title     string           `json:"title"`
+	URL       string           `json:"url"`
+	Source    ledger.Slug      `json:"source"`
+	Direction ledger.Direction `json:"direction"`
+	Published time.Time        `json:"published,omitzero"`
+	Snippet   string           `json:"snippet"`
+}
+
+func newSearch(c *call) *cobra.Command {
+	var direction, source, lang, since, until, sort string
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "search [QUERY]",
+		Short: "Find candidates by their text",
+		Long: `Find candidates by their text. All words must be there, in any form; "quotes"
+make a phrase, -word excludes, word* is a prefix, OR stands between alternatives;
+title:, source:, direction:, lang:, status:, before: and after: name fields. Put --
+before a query that begins with a minus. Without a query: the newest candidates.`,
+		Example: "  vesti search 'ядро linux' --limit 5\n  vesti search --direction llm --since 2026-11-01 --sort interest",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
+				r := search.Request{Query: strings.Join(args, " "), Sort: posts.Sort(sort), Limit: limit}
+				if direction != "" {
+					r.Directions = []ledger.Direction{ledger.Direction(direction)}
+				}
+				if source != "" {
+					r.Sources = []ledger.Slug{ledger.Slug(source)}
+				}
+				if lang != "" {
+					r.Langs = []string{lang}
+				}
+				var err error
+				if r.Since, err = parseDay("--since", since, a.cfg.location()); err != nil {
+					return err
+				}
+				if r.Until, err = parseDay("--until", until, a.cfg.location()); err != nil {
+					return err
+				}
+				switch r.Sort {
+				case "", posts.ByDate, posts.ByRelevance, posts.ByInterest:
+				default:
+					return usagef("--sort %s: want date, relevance or interest", sort)
+				}
+				return c.search(ctx, a, r)
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&limit, "limit", search.DefaultLimit, fmt.Sprintf("most hits to print, up to %d", search.MaxLimit))
+	f.StringVar(&direction, "direction", "", "only this direction")
+	f.StringVar(&source, "source", "", "only what this source carries")
+	f.StringVar(&lang, "lang", "", "only this language")
+	f.StringVar(&since, "since", "", "only from this day on, 2006-01-02, or a time as in RFC 3339")
+	f.StringVar(&until, "until", "", "only before this day or time")
+	f.StringVar(&sort, "sort", "", "date, relevance or interest (default relevance; date without a query)")
+	return cmd
+}
+
+func (c *call) search(ctx context.Context, a *App, r search.Request) error {
+	a.settle(ctx)
+	found, err := a.search.Search(ctx, r)
+	if err != nil {
+		return fmt.Errorf("search: %w", err)
+	}
+	out := searchResult{Total: found.Total, TookMS: found.Took.Milliseconds(), Hits: []hit{}, Notes: found.Notes}
+	for _, h := range found.Hits {
+		var snippet strings.Builder
+		for _, s := range h.Snippet {
+			snippet.WriteString(s.Text)
+		}
+		out.Hits = append(out.Hits, hit{
+			ID: h.ID, Title: h.Title, URL: h.URL, Source: h.Source, Direction: h.Direction, Published: h.Date, Snippet: snippet.String(),
+		})
+	}
+	return c.result(out, func(w io.Writer) {
+		for _, h := range out.Hits {
+			fmt.Fprintf(w, "%s  %s  %s  %s\n    %s\n    %s\n    %s\n", h.ID.String()[:12], h.Published.In(a.cfg.location()).Format("2006-01-02 15:04"),
+				h.Source, orDash(string(h.Direction)), h.Title, h.URL, h.Snippet)
+		}
+		for _, n := range out.Notes {
+			fmt.Fprintf(w, "left out of the query: %s (%s)\n", n.Part, n.Reason)
+		}
+		fmt.Fprintf(w, "%d found, %d shown\n", out.Total, len(out.Hits))
+	})
+}
+
+// parseDay reads a day of the configured zone, or a time.
+func parseDay(flag, s string, loc *time.Location) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	if t, err := time.ParseInLocation(time.DateOnly, s, loc); err == nil {
+		return t, nil
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return time.Time{}, usagef("%s %q: want a day such as 2026-11-30, or a time such as 2026-11-30T12:00:00Z", flag, s)
+	}
+	return t, nil
+}

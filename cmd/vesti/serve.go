@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"vesti.nixg.ru/httpui"
+	"vesti.nixg.ru/ledger"
+)
+
+func newServe(c *call) *cobra.Command {
+	var withDemo bool
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Crawl on schedule, classify, serve the pages",
+		Long: `Crawl on schedule, classify, serve the pages.
+
+The first start writes a starter sources.yaml and rules.yaml into the data folder
+and prints a password, once. SIGHUP reads the sources again; SIGINT and SIGTERM
+stop: work in hand gets work.grace to end, the rest returns to the queue.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if c.app != nil {
+				return usagef("a server is running on this data folder already")
+			}
+			cfg, err := c.config()
+			if err != nil {
+				return err
+			}
+			return serve(cmd.Context(), c, cfg, withDemo)
+		},
+	}
+	cmd.Flags().BoolVar(&withDemo, "demo", false, "add a built-in feed, so that there is something to see without a network")
+	return cmd
+}
+
+func serve(ctx context.Context, c *call, cfg Config, withDemo bool) (err error) {
+	o := appOptions{logTo: c.err}
+	if withDemo {
+		if o.demo, err = newDemo(ctx); err != nil {
+			return err
+		}
+	}
+	app, err := openApp(ctx, cfg, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, app.Close()) }()
+
+	ui, err := app.newUI(ctx)
+	if err != nil {
+		return err
+	}
+	control, err := listenControl(ctx, cfg.Data)
+	if err != nil {
+		return err
+	}
+	var lc net.ListenConfig
+	pages, err := lc.Listen(ctx, "tcp", cfg.Listen)
+	if err != nil {
+		return errors.Join(fmt.Errorf("listen for the pages: %w; choose another address with --set web.listen=HOST:PORT", err), control.Close())
+	}
+	fmt.Fprintf(c.out, "vesti %s is at http://%s\n", version, pages.Addr())
+	if password := ui.FirstPassword(); password != "" {
+		fmt.Fprintf(c.out, "The password, shown this once: %s\n", password)
+	}
+
+	// The projections outlive everything that writes, so that what the workers
+	// finish in their grace period is in them.
+	return app.run(ctx, func(ctx context.Context) error {
+		g, ctx := errgroup.WithContext(ctx)
+		g.Go(func() error { return app.crawler.Run(ctx) })
+		g.Go(func() error { return app.pool.Run(ctx) })
+		g.Go(func() error { return app.watchRules(ctx) })
+		g.Go(func() error { return app.reloadOnHangup(ctx) })
+		g.Go(func() error { return serveControl(ctx, control, app) })
+		g.Go(func() error { return servePages(ctx, pages, ui.Handler(), app.logger) })
+		if app.demo != nil {
+			g.Go(func() error { return app.demo.run(ctx, app.crawlDemo) })
+		}
+		err := g.Wait()
+		app.logger.Info("stopped")
+		return err
+	})
+}
+
+// crawlDemo has the demo feed read at once when it has something new.
+func (a *App) crawlDemo(context.Context) {
+	if err := a.crawler.RunNow(demoSlug); err != nil {
+		a.logger.Warn("the demo feed cannot be read", "error", err)
+	}
+}
+
+func (a *App) reloadOnHangup(ctx context.Context) error {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-hangup:
+			if err := a.reloadSources(ctx); err != nil {
+				a.logger.Error("the sources were not taken over; the old ones stay in force", "error", err)
+				continue
+			}
+			a.logger.Info("sources read again", "sources", len(a.crawler.Sources()))
+		}
+	}
+}
+
+func (a *App) newUI(ctx context.Context) (*httpui.Server, error) {
+	ui, err := httpui.New(ctx, httpui.Options{
+		Queue:          a.queue,
+		Registry:       a.crawler,
+		Sources:        a.sources,
+		Search:         a.search,
+		Posts:          a.log,
+		Commands:       commands{a},
+		Store:          a.log.Store("s/web"),
+		Projections:    a.runner.Status,
+		Directions:     a.cfg.Directions,
+		Logger:         a.logger.With("part", "web"),
+		Registerer:     a.registry,
+		Gatherer:       a.registry,
+		Location:       a.cfg.location(),
+		Version:        version,
+		ExternalURL:    a.cfg.ExternalURL,
+		TrustedProxies: a.cfg.TrustedProxies,
+		MetricsPublic:  a.cfg.MetricsPublic,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up the pages: %w", err)
+	}
+	return ui, nil
+}
+
+func servePages(ctx context.Context, l net.Listener, h http.Handler, logger *slog.Logger) error {
+	srv := &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       time.Minute,
+		WriteTimeout:      2 * time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+	}
+	defer context.AfterFunc(ctx, func() {
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		if srv.Shutdown(grace) != nil {
+			_ = srv.Close()
+		}
+	})()
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the pages: %w", err)
+	}
+	return nil
+}
+
+// commands is what the pages may change.
+type commands struct{ a *App }
+
+// CrawlNow implements httpui.Commands.
+func (c commands) CrawlNow(ctx context.Context, slugs ...ledger.Slug) (int, error) {
+	if err := c.a.crawler.RunNow(slugs...); err != nil {
+		return 0, err
+	}
+	if len(slugs) > 0 {
+		return len(slugs), nil
+	}
+	n := 0
+	for _, s := range c.a.crawler.Sources() {
+		if s.Enabled {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// WorkNow implements httpui.Commands. The workers claim as soon as there is
+// something to claim, so there is nothing to wake.
+func (c commands) WorkNow(ctx context.Context) error {
+	c.a.settle(ctx)
+	return nil
+}
+
+// ResetDead implements httpui.Commands.
+func (c commands) ResetDead(ctx context.Context, slugs ...ledger.Slug) (int, error) {
+	n, err := c.a.resetSources(ctx, ledger.ActorEditor, slugs)
+	c.a.settle(ctx)
+	return n, err
+}
+
+// Review implements httpui.Commands.
+func (c commands) Review(ctx context.Context, post ledger.PostNum, word ledger.PostReviewed) error {
+	_, err := c.a.log.Record(ctx, ledger.NewEvent(ledger.ActorEditor, post, "", word))
+	c.a.settle(ctx)
+	return err
+}
+
+// Requeue implements httpui.Commands.
+func (c commands) Requeue(ctx context.Context, post ledger.PostNum) error {
+	_, err := c.a.log.Record(ctx, ledger.NewEvent(ledger.ActorEditor, post, "",
+		ledger.PostReturned{Reason: ledger.ReturnEditor, Lane: ledger.LaneEditor}))
+	c.a.settle(ctx)
+	return err
+}
+
+// resetSources makes the named sources alive, all dead and gone ones for none.
+func (a *App) resetSources(ctx context.Context, actor ledger.Actor, slugs []ledger.Slug) (int, error) {
+	if len(slugs) == 0 {
+		for _, v := range a.crawler.Status() {
+			if v.State.Status == ledger.SourceDead || v.State.Status == ledger.SourceGone {
+				slugs = append(slugs, v.Source.Slug)
+			}
+		}
+	}
+	if len(slugs) == 0 {
+		return 0, nil
+	}
+	if err := a.crawler.Reset(ctx, actor, slugs...); err != nil {
+		return 0, err
+	}
+	return len(slugs), nil
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"vesti.nixg.ru/ledger"
+)
+
+func newSources(c *call) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "sources",
+		Short: "List, check, reload and reset sources",
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newSourcesList(c), newSourcesCheck(c), newSourcesReload(c), newSourcesReset(c), newSourcesDropped(c))
+	return cmd
+}
+
+type sourceRow struct {
+	Slug       ledger.Slug    `json:"slug"`
+	Name       string         `json:"name"`
+	Crawler    ledger.Crawler `json:"crawler"`
+	Status     string         `json:"status"`
+	Enabled    bool           `json:"enabled"`
+	Priority   string         `json:"priority"`
+	LastFetch  time.Time      `json:"last_fetch,omitzero"`
+	LastOK     time.Time      `json:"last_ok,omitzero"`
+	Next       time.Time      `json:"next,omitzero"`
+	ErrorCount int            `json:"error_count"`
+	LastError  string         `json:"last_error,omitempty"`
+	MovedTo    string         `json:"moved_to,omitempty"`
+}
+
+func newSourcesList(c *call) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the sources and how they are doing",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withApp(cmd.Context(), func(_ context.Context, a *App) error {
+				rows := []sourceRow{}
+				for _, v := range a.crawler.Status() {
+					rows = append(rows, sourceRow{
+						Slug: v.Source.Slug, Name: v.Source.Name, Crawler: v.Source.Crawler, Status: v.State.Status.String(), Enabled: v.Source.Enabled,
+						Priority: v.Source.Priority.String(), LastFetch: v.State.LastFetch, LastOK: v.State.LastOK, Next: v.Due,
+						ErrorCount: v.State.ErrorCount, LastError: v.State.LastError, MovedTo: v.State.MovedTo,
+					})
+				}
+				return c.result(map[string]any{"sources": rows}, func(w io.Writer) {
+					tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+					for _, r := range rows {
+						fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%d errors\t%s\n", r.Slug, r.Crawler, r.Priority, r.Status, r.ErrorCount, r.LastError)
+					}
+					_ = tw.Flush()
+				})
+			})
+		},
+	}
+}
+
+func newSourcesCheck(c *call) *cobra.Command {
+	var sel selection
+	cmd := &cobra.Command{
+		Use:   "check [--all | --direction D | --source S]",
+		Short: "Fetch each source once, report, store nothing",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !sel.all && sel.direction == "" && len(sel.sources) == 0 {
+				sel.all = true
+			}
+			if err := sel.check(); err != nil {
+				return err
+			}
+			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
+				sum, err := a.crawler.Check(ctx, sel.crawl(), c.runProgress())
+				if err != nil {
+					return asUsage(err)
+				}
+				if err := c.result(sum, func(w io.Writer) {
+					fmt.Fprintf(w, "%d sources checked: %d answered, %d throttled, %d failed\n", sum.Sources, sum.Sources-sum.Throttled-sum.Errors, sum.Throttled, sum.Errors)
+				}); err != nil {
+					return err
+				}
+				return partial(sum)
+			})
+		},
+	}
+	sel.flags(cmd)
+	return cmd
+}
+
+func newSourcesReload(c *call) *cobra.Command {
+	return &cobra.Command{
+		Use:   "reload",
+		Short: "Read sources.yaml again; a broken file leaves the running one in force",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
+				if err := a.reloadSources(ctx); err != nil {
+					return err
+				}
+				n := len(a.crawler.Sources())
+				return c.result(map[string]any{"ok": true, "sources": n}, func(w io.Writer) { fmt.Fprintf(w, "%d sources in force\n", n) })
+			})
+		},
+	}
+}
+
+func newSourcesReset(c *call) *cobra.Command {
+	return &cobra.Command{
+		Use:   "reset [SLUG...]",
+		Short: "Make sources alive again, with no error; all dead and gone ones if none is named",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
+				slugs := make([]ledger.Slug, len(args))
+				for i, s := range args {
+					slugs[i] = ledger.Slug(s)
+				}
+				n, err := a.resetSources(ctx, ledger.ActorOperator, slugs)
+				if err != nil {
+					return asUsage(err)
+				}
+				return c.result(map[string]any{"ok": true, "reset": n}, func(w io.Writer) { fmt.Fprintf(w, "%d sources reset\n", n) })
+			})
+		},
+	}
+}
+
+func newSourcesDropped(c *call) *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "dropped SLUG",
+		Short: "List what a source's keep and block rules have left out",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
+				list, err := a.drops.List(ctx, ledger.Slug(args[0]), limit)
+				if err != nil {
+					return fmt.Errorf("list dropped entries: %w", err)
+				}
+				return c.result(map[string]any{"dropped": list}, func(w io.Writer) {
+					for _, d := range list {
+						fmt.Fprintf(w, "%s  %s  %s\n    %s\n", day(d.At), d.Rule, d.Title, d.URL)
+					}
+					fmt.Fprintf(w, "%d shown\n", len(list))
+				})
+			})
+		},
+	}
+	cmd.Flags().IntVar(&limit, "limit", 50, "most entries to show, the newest")
+	return cmd
+}
+
+// asUsage makes a wrong or unknown source name a usage error.
+func asUsage(err error) error {
+	if errors.Is(err, ledger.ErrNotFound) || errors.Is(err, ledger.ErrInvalid) {
+		return usageError{err.Error()}
+	}
+	return err
+}
