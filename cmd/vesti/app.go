@@ -17,6 +17,7 @@ import (
 	"vesti.nixg.ru/classify"
 	"vesti.nixg.ru/classify/keyword"
 	"vesti.nixg.ru/crawl"
+	"vesti.nixg.ru/httpui"
 	"vesti.nixg.ru/ledger"
 	"vesti.nixg.ru/ledger/badgerlog"
 	"vesti.nixg.ru/projections"
@@ -45,6 +46,7 @@ type App struct {
 	rules   *keyword.Classifier
 	pool    *classify.Pool
 	breaker *classify.Breaker // nil without a language model
+	ui      *httpui.Server    // nil outside "vesti serve"
 }
 
 type appOptions struct {

@@ -39,7 +39,7 @@ func (a *App) buildCrawler(ctx context.Context) error {
 		return err
 	}
 	kinds[ledger.CrawlerTelegram] = telegram
-	a.drops = crawl.NewDrops(a.log.Store("s/drops"), time.Now)
+	a.drops = crawl.NewDrops(a.log.Store("drops"), time.Now)
 	a.crawler = crawl.New(crawl.Options{
 		Log:   a.log,
 		Kinds: kinds,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -57,9 +56,14 @@ func serve(ctx context.Context, c *call, cfg Config, withDemo bool) (err error) 
 	}
 	defer func() { err = errors.Join(err, app.Close()) }()
 
-	ui, err := app.newUI(ctx)
+	ui, err := app.newUI()
 	if err != nil {
 		return err
+	}
+	app.ui = ui
+	password, err := ui.EnsurePassword(ctx)
+	if err != nil {
+		return fmt.Errorf("set the first password: %w", err)
 	}
 	control, err := listenControl(ctx, cfg.Data)
 	if err != nil {
@@ -71,9 +75,10 @@ func serve(ctx context.Context, c *call, cfg Config, withDemo bool) (err error) 
 		return errors.Join(fmt.Errorf("listen for the pages: %w; choose another address with --set web.listen=HOST:PORT", err), control.Close())
 	}
 	fmt.Fprintf(c.out, "vesti %s is at http://%s\n", version, pages.Addr())
-	if password := ui.FirstPassword(); password != "" {
+	if password != "" {
 		fmt.Fprintf(c.out, "The password, shown this once: %s\n", password)
 	}
+	fmt.Fprintln(c.out, "Ready. Stop it with Ctrl-C.")
 
 	// The projections outlive everything that writes, so that what the workers
 	// finish in their grace period is in them.
@@ -84,7 +89,7 @@ func serve(ctx context.Context, c *call, cfg Config, withDemo bool) (err error) 
 		g.Go(func() error { return app.watchRules(ctx) })
 		g.Go(func() error { return app.reloadOnHangup(ctx) })
 		g.Go(func() error { return serveControl(ctx, control, app) })
-		g.Go(func() error { return servePages(ctx, pages, ui.Handler(), app.logger) })
+		g.Go(func() error { return servePages(ctx, pages, ui.HTTPServer()) })
 		if app.demo != nil {
 			g.Go(func() error { return app.demo.run(ctx, app.crawlDemo) })
 		}
@@ -119,15 +124,15 @@ func (a *App) reloadOnHangup(ctx context.Context) error {
 	}
 }
 
-func (a *App) newUI(ctx context.Context) (*httpui.Server, error) {
-	ui, err := httpui.New(ctx, httpui.Options{
+func (a *App) newUI() (*httpui.Server, error) {
+	ui, err := httpui.New(httpui.Options{
 		Queue:          a.queue,
 		Registry:       a.crawler,
 		Sources:        a.sources,
 		Search:         a.search,
 		Posts:          a.log,
 		Commands:       commands{a},
-		Store:          a.log.Store("s/web"),
+		Store:          a.log.Store("web"),
 		Projections:    a.runner.Status,
 		Directions:     a.cfg.Directions,
 		Logger:         a.logger.With("part", "web"),
@@ -145,16 +150,7 @@ func (a *App) newUI(ctx context.Context) (*httpui.Server, error) {
 	return ui, nil
 }
 
-func servePages(ctx context.Context, l net.Listener, h http.Handler, logger *slog.Logger) error {
-	srv := &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       time.Minute,
-		WriteTimeout:      2 * time.Minute,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
-	}
+func servePages(ctx context.Context, l net.Listener, srv *http.Server) error {
 	defer context.AfterFunc(ctx, func() {
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
@@ -172,20 +168,8 @@ func servePages(ctx context.Context, l net.Listener, h http.Handler, logger *slo
 type commands struct{ a *App }
 
 // CrawlNow implements httpui.Commands.
-func (c commands) CrawlNow(ctx context.Context, slugs ...ledger.Slug) (int, error) {
-	if err := c.a.crawler.RunNow(slugs...); err != nil {
-		return 0, err
-	}
-	if len(slugs) > 0 {
-		return len(slugs), nil
-	}
-	n := 0
-	for _, s := range c.a.crawler.Sources() {
-		if s.Enabled {
-			n++
-		}
-	}
-	return n, nil
+func (c commands) CrawlNow(_ context.Context, slugs ...ledger.Slug) error {
+	return c.a.crawler.RunNow(slugs...)
 }
 
 // WorkNow implements httpui.Commands. The workers claim as soon as there is

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"vesti.nixg.ru/ledger"
 )
 
 // A command given while a server runs is sent to it over a Unix socket in the
@@ -42,7 +44,7 @@ func socketPath(data string) string {
 	if len(p) < 100 {
 		return p
 	}
-	return filepath.Join(os.TempDir(), "vesti-"+shortHash(data)+".sock")
+	return filepath.Join(os.TempDir(), "vesti-"+ledger.HashOf(data).String()[:16]+".sock")
 }
 
 // forward sends the call to the server of its data folder. answered is false

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"vesti.nixg.ru/ledger"
+)
+
+func layers(t *testing.T, file string, env, flags map[string]string) configLayers {
+	t.Helper()
+	dir := t.TempDir()
+	if file != "" {
+		if err := os.MkdirAll(filepath.Join(dir, "data"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "data", "vesti.yaml"), []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return configLayers{env: func(k string) string { return env[k] }, flags: flags, cwd: dir}
+}
+
+func TestConfigLayers(t *testing.T) {
+	l := layers(t, "work:\n  workers: 3\n  grace: 5s\nweb: {listen: 'localhost:1'}\ntime_zone: Europe/Moscow\ncrawl.p0: 20m\ndirections: [linux, space]\n",
+		map[string]string{"VESTI_WORK_WORKERS": "4", "VESTI_LLM_TIMEOUT": "90s"},
+		map[string]string{"work.workers": "5"})
+	c, err := loadConfig(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Workers != 5 || c.Grace != 5*time.Second || c.Listen != "localhost:1" || c.LLMTimeout != 90*time.Second || c.IntervalP0 != 20*time.Minute {
+		t.Errorf("layers in the wrong order: %+v", c)
+	}
+	if got := joinList(c.Directions, func(d ledger.Direction) string { return string(d) }); got != "linux,space" {
+		t.Errorf("directions = %s", got)
+	}
+	if want := filepath.Join(l.cwd, "data", "sources.yaml"); c.Sources != want {
+		t.Errorf("sources = %s, want %s", c.Sources, want)
+	}
+}
+
+func TestConfigErrorsNameTheirPlace(t *testing.T) {
+	for _, tt := range []struct {
+		name, file string
+		env, flags map[string]string
+		want       []string
+	}{
+		{"unknown key", "work:\n  workers: 3\n  speed: 9\n", nil, nil, []string{"line 3", "work.speed"}},
+		{"unknown section", "\nwrok:\n  workers: 3\n", nil, nil, []string{"line 2", "wrok"}},
+		{"wrong kind", "work:\n  workers: many\n", nil, nil, []string{"line 2", "work.workers", "many", "whole number"}},
+		{"broken file", "work: [\n", nil, nil, []string{"vesti.yaml"}},
+		{"environment", "", map[string]string{"VESTI_WORK_GRACE": "soon"}, nil, []string{"VESTI_WORK_GRACE", "soon"}},
+		{"out of range", "", nil, map[string]string{"work.workers": "0"}, []string{"work.workers"}},
+		{"zone", "", nil, map[string]string{"time_zone": "Mars/Olympus"}, []string{"time_zone", "Mars/Olympus"}},
+		{"model missing", "", nil, map[string]string{"llm.kind": "ollama"}, []string{"llm.model"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := loadConfig(layers(t, tt.file, tt.env, tt.flags))
+			if !errors.Is(err, errUsage) {
+				t.Fatalf("error = %v, want a usage error", err)
+			}
+			for _, w := range tt.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("error %q does not name %q", err, w)
+				}
+			}
+		})
+	}
+}
+
+// Each setting must come back from the form in which "vesti config" shows it.
+func TestSettingsRoundTrip(t *testing.T) {
+	c := defaultConfig()
+	seen := map[string]bool{}
+	for _, s := range c.settings() {
+		if s.doc == "" || seen[s.key] {
+			t.Errorf("setting %s: no meaning, or twice", s.key)
+		}
+		seen[s.key] = true
+		before := s.String()
+		if before == "" {
+			continue
+		}
+		if err := s.set(before); err != nil || s.String() != before {
+			t.Errorf("setting %s: %q became %q (%v)", s.key, before, s.String(), err)
+		}
+	}
+}
+
+func TestUnits(t *testing.T) {
+	for in, want := range map[string]ByteSize{"0": 0, "512": 512, "3KiB": 3 << 10, "20 MiB": 20 << 20, "2GiB": 2 << 30, "7B": 7} {
+		if got, err := parseByteSize(in); err != nil || got != want {
+			t.Errorf("parseByteSize(%q) = %d, %v; want %d", in, got, err, want)
+		}
+	}
+	for _, in := range []string{"", "-1", "1.5GiB", "9999999999GiB", "1TB"} {
+		if got, err := parseByteSize(in); err == nil {
+			t.Errorf("parseByteSize(%q) = %d, want an error", in, got)
+		}
+	}
+	for in, want := range map[string]time.Duration{"0": 0, "30d": 720 * time.Hour, "1.5d": 36 * time.Hour, "15m": 15 * time.Minute} {
+		if got, err := parseDuration(in); err != nil || got != want {
+			t.Errorf("parseDuration(%q) = %s, %v; want %s", in, got, err, want)
+		}
+	}
+	if _, err := parseDuration("-5m"); err == nil {
+		t.Error("a negative duration was taken")
+	}
+}
