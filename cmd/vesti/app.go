@@ -202,17 +202,14 @@ func (a *App) buildProjections() error {
 	a.queue = queue.New(stores)
 	a.sources = sources.New(stores)
 	a.posts = posts.New(stores)
-	var err error
-	a.search, err = search.New(search.Options{
+	a.search = search.New(search.Options{
 		Dir:    filepath.Join(a.cfg.Data, "search"),
 		Texts:  a.log,
 		Posts:  a.posts,
 		Logger: a.logger.With("part", "search"),
 		Zone:   a.cfg.location(),
 	})
-	if err != nil {
-		return fmt.Errorf("set up search: %w", err)
-	}
+	var err error
 	a.runner, err = projections.New(projections.Options{
 		Log:         a.log,
 		Stores:      stores,

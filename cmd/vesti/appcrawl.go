@@ -34,11 +34,11 @@ func (a *App) buildCrawler(ctx context.Context) error {
 	kinds := map[ledger.Crawler]crawl.Kind{
 		ledger.CrawlerRSS: feed.New(feed.Options{Client: client, Pages: page.New(page.Options{Client: client}), Logger: logger}),
 	}
-	telegram, err := a.newTelegram(client)
-	if err != nil {
+	if telegram, err := a.newTelegram(client); err != nil {
 		return err
+	} else if telegram != nil {
+		kinds[ledger.CrawlerTelegram] = telegram
 	}
-	kinds[ledger.CrawlerTelegram] = telegram
 	a.drops = crawl.NewDrops(a.log.Store("drops"), time.Now)
 	a.crawler = crawl.New(crawl.Options{
 		Log:   a.log,

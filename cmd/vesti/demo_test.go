@@ -30,7 +30,7 @@ func TestDemo(t *testing.T) {
 		t.Error("the search page does not show the post")
 	}
 	eventually(t, "the unreachable source is shown with its reason", func() error {
-		if page := s.page("/crawlers"); !strings.Contains(page, "feed.invalid") || !strings.Contains(page, "dns") {
+		if page := s.page("/crawlers"); !strings.Contains(page, "feed.invalid") || !strings.Contains(page, "host name does not exist") {
 			return fmt.Errorf("no reason on /crawlers")
 		}
 		return nil
