@@ -17,6 +17,7 @@ import (
 	"vesti.nixg.ru/classify"
 	"vesti.nixg.ru/classify/keyword"
 	"vesti.nixg.ru/crawl"
+	"vesti.nixg.ru/crawl/telegram/mtproto"
 	"vesti.nixg.ru/httpui"
 	"vesti.nixg.ru/ledger"
 	"vesti.nixg.ru/ledger/badgerlog"
@@ -47,6 +48,8 @@ type App struct {
 	pool    *classify.Pool
 	breaker *classify.Breaker // nil without a language model
 	ui      *httpui.Server    // nil outside "vesti serve"
+
+	telegram *mtproto.Account // nil without api_id
 }
 
 type appOptions struct {
@@ -76,6 +79,11 @@ func openApp(ctx context.Context, cfg Config, o appOptions) (*App, error) {
 
 // Close closes the store. What ran on it must have ended.
 func (a *App) Close() error {
+	if a.telegram != nil {
+		if err := a.telegram.Close(); err != nil {
+			a.logger.Warn("close the Telegram account", "error", err)
+		}
+	}
 	if err := a.log.Close(); err != nil {
 		return fmt.Errorf("close store: %w", err)
 	}

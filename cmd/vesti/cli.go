@@ -52,6 +52,9 @@ type call struct {
 	env  func(string) string
 	cwd  string
 
+	interactive bool       // the command reads in
+	remoteEcho  func(bool) // switches the echo of a terminal at the other end; nil for in itself
+
 	app *App // the server that carries the call out; nil in a process of its own
 
 	dataDir, sourcesFile, configFile string
@@ -113,7 +116,7 @@ Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 done but some sources 
 	f.BoolVar(&c.json, "json", false, "print the result as one JSON object, the last line of standard output")
 	f.BoolVar(&c.quiet, "quiet", false, "print no progress")
 	for _, add := range []func(*call) *cobra.Command{
-		newServe, newCrawl, newWork, newStatus, newSearch, newLog, newReview, newReplay, newSources,
+		newServe, newCrawl, newWork, newStatus, newSearch, newLog, newReview, newReplay, newSources, newTelegramCmd,
 		newRebuild, newPassword, newConfig, newVersion,
 	} {
 		root.AddCommand(strict(add(c)))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,9 +19,9 @@ import (
 )
 
 // A command given while a server runs is sent to it over a Unix socket in the
-// data folder. The request is the command line; the answer is a stream of
-// frames, one JSON object a line, the last one with the exit code. Closing the
-// connection stops the command.
+// data folder. The request is the command line, followed by standard input where
+// the command reads it; the answer is a stream of frames, one JSON object a line,
+// the last one with the exit code. Closing the connection stops the command.
 
 const socketName = "vesti.sock"
 
@@ -33,6 +33,7 @@ type remoteCall struct {
 type frame struct {
 	Out  string `json:"out,omitempty"`
 	Err  string `json:"err,omitempty"`
+	Echo *bool  `json:"echo,omitempty"` // switches the echo of the caller's terminal
 	Exit *int   `json:"exit,omitempty"`
 }
 
@@ -58,11 +59,15 @@ func forward(ctx context.Context, c *call, cfg Config) (answered bool, err error
 		},
 	}}
 	defer client.CloseIdleConnections()
-	body, err := json.Marshal(remoteCall{Args: c.args, Cwd: c.cwd})
+	head, err := json.Marshal(remoteCall{Args: c.args, Cwd: c.cwd})
 	if err != nil {
 		return true, fmt.Errorf("encode call: %w", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://vesti/call", strings.NewReader(string(body)))
+	var body io.Reader = bytes.NewReader(append(head, '\n'))
+	if c.interactive {
+		body = io.MultiReader(body, c.in)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://vesti/call", body)
 	if err != nil {
 		return true, fmt.Errorf("make call: %w", err)
 	}
@@ -88,6 +93,9 @@ func (c *call) replay(r io.Reader) error {
 		}
 		fmt.Fprint(c.out, f.Out)
 		fmt.Fprint(c.err, f.Err)
+		if f.Echo != nil {
+			c.setEcho(*f.Echo)
+		}
 		switch {
 		case f.Exit == nil:
 		case *f.Exit == exitDone:
@@ -138,20 +146,28 @@ func serveControl(ctx context.Context, l net.Listener, app *App) error {
 }
 
 func (a *App) serveCall(w http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(w)
+	if err := control.EnableFullDuplex(); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
 	var rc remoteCall
-	if err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&rc); err != nil {
+	dec := json.NewDecoder(r.Body)
+	if err := dec.Decode(&rc); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	frames := &frameWriter{w: w, flush: http.NewResponseController(w).Flush}
+	frames := &frameWriter{w: w, flush: control.Flush}
 	code := run(r.Context(), &call{
 		args: rc.Args,
-		in:   strings.NewReader(""),
+		in:   io.MultiReader(dec.Buffered(), r.Body),
 		out:  frames.stream(func(s string) frame { return frame{Out: s} }),
 		err:  frames.stream(func(s string) frame { return frame{Err: s} }),
 		env:  func(string) string { return "" }, // the server's configuration holds
 		cwd:  rc.Cwd,
 		app:  a,
+
+		remoteEcho: func(on bool) { frames.write(frame{Echo: &on}) },
 	})
 	frames.write(frame{Exit: &code})
 }
