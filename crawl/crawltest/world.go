@@ -275,7 +275,7 @@ func (w *World) makeCA(t testing.TB) {
 }
 
 // certificate makes, once per name, a certificate for whatever name the client
-// asks for. Names that begin with "expired.", "other." or "unknown." get one that
+// asks for. Names that begin with "expired.", "wronghost." or "unknownca." get one that
 // is out of date, for another host, or of an authority that nobody knows.
 func (w *World) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	w.mu.Lock()
@@ -292,11 +292,11 @@ func (w *World) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error
 	switch {
 	case strings.HasPrefix(name, "expired."):
 		template.NotAfter = from.Add(time.Hour)
-	case strings.HasPrefix(name, "other."):
+	case strings.HasPrefix(name, "wronghost."):
 		template.DNSNames = []string{"some." + name}
 	}
 	parent, key := w.ca, w.key
-	if strings.HasPrefix(name, "unknown.") {
+	if strings.HasPrefix(name, "unknownca.") {
 		var err error
 		if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 			return nil, err

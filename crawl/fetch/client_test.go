@@ -306,15 +306,15 @@ func TestFailuresAreToldApart(t *testing.T) {
 		cause ledger.Cause
 		says  string
 	}{
-		"http://gone.example/":      {ledger.CauseDNS, "does not exist"},
-		"https://expired.example/":  {ledger.CauseTLS, "expired"},
-		"https://other.example/":    {ledger.CauseTLS, "another host"},
-		"https://unknown.example/":  {ledger.CauseTLS, "unknown authority"},
-		"https://plain.example:80/": {ledger.CauseTLS, "no TLS"},
-		"http://cut.example/":       {ledger.CauseConnect, "EOF"},
-		"http://slam.example/":      {ledger.CauseConnect, "EOF"},
-		"ftp://a.example/":          {ledger.CauseBlocked, "only http and https"},
-		"http:///nohost":            {ledger.CauseBlocked, "no host"},
+		"http://gone.example/":       {ledger.CauseDNS, "does not exist"},
+		"https://expired.example/":   {ledger.CauseTLS, "expired"},
+		"https://wronghost.example/": {ledger.CauseTLS, "another host"},
+		"https://unknownca.example/": {ledger.CauseTLS, "unknown authority"},
+		"https://plain.example:80/":  {ledger.CauseTLS, "no TLS"},
+		"http://cut.example/":        {ledger.CauseConnect, "EOF"},
+		"http://slam.example/":       {ledger.CauseConnect, "EOF"},
+		"ftp://a.example/":           {ledger.CauseBlocked, "only http and https"},
+		"http:///nohost":             {ledger.CauseBlocked, "no host"},
 	} {
 		if f := failure(t, c, url); f.Cause != want.cause || !strings.Contains(f.Message, want.says) {
 			t.Errorf("%s: got %s, %q; want %s, %q", url, f.Cause, f.Message, want.cause, want.says)
