@@ -17,7 +17,7 @@ func (s *slot) upgrade(ctx context.Context) {
 	}
 	s.logger.Info("projection has a new version and is rebuilt beside the old one", "from", version, "to", s.spec.Version)
 	s.retry(ctx, func(ctx context.Context) error {
-		err := s.rebuild(ctx, nil)
+		err := s.rebuild(ctx, true, nil)
 		if errors.Is(err, ErrRebuilding) {
 			return nil
 		}
@@ -25,8 +25,9 @@ func (s *slot) upgrade(ctx context.Context) {
 	})
 }
 
-// rebuild builds a generation beside the one that serves and switches.
-func (s *slot) rebuild(ctx context.Context, progress func(done, head ledger.Seq)) error {
+// rebuild builds a generation beside the one that serves and switches. resume
+// goes on with what an earlier process began.
+func (s *slot) rebuild(ctx context.Context, resume bool, progress func(done, head ledger.Seq)) error {
 	select {
 	case <-s.opened:
 	case <-ctx.Done():
@@ -36,7 +37,10 @@ func (s *slot) rebuild(ctx context.Context, progress func(done, head ledger.Seq)
 		return ErrRebuilding
 	}
 	defer s.builds.Unlock()
-	fresh, err := s.beginBeside(ctx)
+	if built, err := s.awaitFirst(ctx, progress); err != nil || built {
+		return err
+	}
+	fresh, err := s.beginBeside(ctx, resume)
 	if err != nil {
 		return err
 	}
@@ -45,21 +49,51 @@ func (s *slot) rebuild(ctx context.Context, progress func(done, head ledger.Seq)
 	if err == nil {
 		err = s.switchTo(ctx, fresh)
 	}
-	if err != nil {
-		return errors.Join(err, fresh.fold.Close(), s.discard(context.WithoutCancel(ctx), fresh.generation, false))
+	if err == nil {
+		return nil
 	}
-	return nil
+	err = errors.Join(err, fresh.fold.Close())
+	if resume {
+		return err
+	}
+	s.feed.Lock()
+	defer s.feed.Unlock()
+	return errors.Join(err, s.lose(context.WithoutCancel(ctx), fresh.generation, false))
 }
 
-// beginBeside refuses while what serves is itself still being built.
-func (s *slot) beginBeside(ctx context.Context) (*live, error) {
+// awaitFirst waits while what serves is itself still being built, which leaves
+// nothing to rebuild, and reports whether it was so.
+func (s *slot) awaitFirst(ctx context.Context, progress func(done, head ledger.Seq)) (built bool, err error) {
+	for {
+		moved := s.runner.progress.wait()
+		s.feed.Lock()
+		building := s.serving == nil || s.building()
+		s.feed.Unlock()
+		if !building {
+			return built, nil
+		}
+		built = true
+		if progress != nil {
+			progress(s.status().Seq, s.runner.log.Head())
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+}
+
+func (s *slot) beginBeside(ctx context.Context, resume bool) (*live, error) {
 	s.feed.Lock()
 	defer s.feed.Unlock()
 	if s.serving == nil {
 		return nil, ledger.ErrClosed
 	}
-	if s.record.Building == s.serving.generation {
-		return nil, ErrRebuilding
+	if resume && s.record.Building.Version == s.spec.Version {
+		if half, err := s.reopen(ctx, s.record.Building); err != nil || half != nil {
+			return half, err
+		}
 	}
 	return s.begin(ctx)
 }

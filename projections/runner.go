@@ -129,7 +129,7 @@ func (r *Runner) CatchUp(ctx context.Context, seq ledger.Seq) error {
 func (r *Runner) Rebuild(ctx context.Context, name string, progress func(done, head ledger.Seq)) error {
 	for _, s := range r.slots {
 		if s.spec.Name == name {
-			if err := s.rebuild(ctx, progress); err != nil {
+			if err := s.rebuild(ctx, false, progress); err != nil {
 				return fmt.Errorf("rebuild %s: %w", name, err)
 			}
 			return nil

@@ -97,6 +97,7 @@ func (s *slot) open(ctx context.Context) error {
 	if s.record, err = s.catalogue.load(ctx, s.spec.Name); err != nil {
 		return err
 	}
+	s.serving = nil
 	if s.usable(s.record.Serving) {
 		if s.serving, err = s.reopen(ctx, s.record.Serving); err != nil {
 			return err
@@ -108,13 +109,15 @@ func (s *slot) open(ctx context.Context) error {
 		}
 	}
 	if s.serving == nil {
-		if s.serving, err = s.begin(ctx); err != nil {
+		return s.serveNew(ctx)
+	}
+	if left := s.record.Building; left.Number != 0 && s.serving.generation.Version == s.spec.Version && !s.building() {
+		if err := s.lose(ctx, left, false); err != nil { // a rebuild that a crash broke off
 			return err
 		}
-		s.logger.Info("projection is built from the ledger", "head", s.runner.log.Head())
 	}
 	s.projection.Serve(s.serving.fold)
-	s.note(func(st *Status) { st.Seq = s.serving.fold.Checkpoint() })
+	s.note(func(st *Status) { st.Seq, st.Rebuilding = s.serving.fold.Checkpoint(), s.building() })
 	return nil
 }
 
@@ -217,25 +220,33 @@ func (s *slot) follow(ctx context.Context) error {
 func (s *slot) step(ctx context.Context) (ledger.Seq, bool, error) {
 	s.feed.Lock()
 	defer s.feed.Unlock()
+	if s.serving == nil { // it broke, and beginning anew did not work at once
+		if err := s.serveNew(ctx); err != nil {
+			return 0, false, err
+		}
+	}
 	moved, err := s.feedOne(ctx, s.serving.fold)
 	if errors.Is(err, ErrDamaged) {
-		return 0, false, s.replaceDamaged(ctx, err)
+		return 0, true, s.replaceDamaged(ctx, err)
 	}
 	if err != nil {
 		return 0, false, err
 	}
 	seq := s.serving.fold.Checkpoint()
-	first := s.record.Building == s.serving.generation
-	s.note(func(st *Status) { st.Seq, st.Rebuilding = seq, first && moved || st.Building > 0 })
-	if first && !moved {
+	if s.building() && seq >= s.runner.log.Head() {
 		if err := s.promote(ctx); err != nil {
 			return 0, false, err
 		}
 		s.logger.Info("projection has caught up", "seq", seq)
 	}
+	s.note(func(st *Status) { st.Seq, st.Rebuilding = seq, s.building() || st.Building > 0 })
 	s.runner.progress.wake()
 	return seq, moved, nil
 }
+
+// building reports whether what serves is still on its way to the ledger's head
+// for the first time.
+func (s *slot) building() bool { return s.record.Building == s.serving.generation }
 
 // feedOne applies the next batch to fold and reports whether there was one.
 func (s *slot) feedOne(ctx context.Context, fold Fold) (bool, error) {
@@ -251,17 +262,31 @@ func (s *slot) feedOne(ctx context.Context, fold Fold) (bool, error) {
 	if len(events) > 0 {
 		through = events[len(events)-1].Seq
 	}
-	if err := fold.Apply(ctx, events, through); err != nil {
+	if err := apply(ctx, fold, events, through); err != nil {
 		return false, fmt.Errorf("apply events %d to %d: %w", after+1, through, err)
 	}
 	s.runner.metrics.events.WithLabelValues(s.spec.Name).Add(float64(len(events)))
 	return true, nil
 }
 
+// apply halves a batch that is too large for one transaction.
+func apply(ctx context.Context, fold Fold, events []ledger.Event, through ledger.Seq) error {
+	err := fold.Apply(ctx, events, through)
+	if !errors.Is(err, ledger.ErrTooLarge) || len(events) < 2 {
+		return err
+	}
+	half := len(events) / 2
+	if err := apply(ctx, fold, events[:half], events[half-1].Seq); err != nil {
+		return err
+	}
+	return apply(ctx, fold, events[half:], through)
+}
+
 // replaceDamaged begins anew in place of a fold that broke while it served.
 func (s *slot) replaceDamaged(ctx context.Context, cause error) error {
 	s.logger.Warn("projection broke and is set aside; it is rebuilt from the ledger, which is untouched", "error", cause)
 	broken := s.serving
+	s.serving = nil
 	s.projection.Serve(nil)
 	if err := broken.fold.Close(); err != nil {
 		s.logger.Warn("closing the broken projection", "error", err)
@@ -269,12 +294,19 @@ func (s *slot) replaceDamaged(ctx context.Context, cause error) error {
 	if err := s.lose(ctx, broken.generation, true); err != nil {
 		return err
 	}
+	return s.serveNew(ctx)
+}
+
+// serveNew serves an empty generation, which then fills.
+func (s *slot) serveNew(ctx context.Context) error {
 	fresh, err := s.begin(ctx)
 	if err != nil {
 		return err
 	}
 	s.serving = fresh
 	s.projection.Serve(fresh.fold)
+	s.logger.Info("projection is built from the ledger", "head", s.runner.log.Head())
+	s.note(func(st *Status) { st.Seq, st.Rebuilding = fresh.fold.Checkpoint(), true })
 	return nil
 }
 

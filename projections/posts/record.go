@@ -11,6 +11,12 @@ import (
 // before it is listed by its fetch instead.
 const futureTolerance = 24 * time.Hour
 
+// maxTitle and maxSummary bound what a list shows of a post, in bytes.
+const (
+	maxTitle   = 1 << 10
+	maxSummary = 4 << 10
+)
+
 // record is the stored row of a post: what its events made of it.
 type record struct {
 	state ledger.PostState
@@ -34,7 +40,7 @@ func (r *record) apply(e ledger.Event) {
 	case ledger.PostRevised:
 		r.post.Revisions = p.Revision
 		if p.Title != "" {
-			r.post.Title = p.Title
+			r.post.Title = ledger.CutText(p.Title, maxTitle)
 		}
 		if p.URL != "" {
 			r.post.URL = p.URL
@@ -43,7 +49,7 @@ func (r *record) apply(e ledger.Event) {
 			r.post.LinkedTo = p.LinkedTo
 		}
 	case ledger.PostClassified:
-		r.post.Summary, r.post.DecidedBy = p.Summary, p.Stage
+		r.post.Summary, r.post.DecidedBy = ledger.CutText(p.Summary, maxSummary), p.Stage
 	case ledger.PostMeasured:
 		r.measure(p.Measures)
 	}
@@ -52,7 +58,7 @@ func (r *record) apply(e ledger.Event) {
 func (r *record) fetched(e ledger.Event, p ledger.PostFetched) {
 	it := p.Item
 	r.post = Post{
-		ID: p.ID, Title: it.Title, URL: it.URL, Author: it.Author, Source: it.Source, Lang: it.Lang,
+		ID: p.ID, Title: ledger.CutText(it.Title, maxTitle), URL: it.URL, Author: it.Author, Source: it.Source, Lang: it.Lang,
 		Date: it.Published, Published: it.Published, Fetched: e.At, IsOwn: it.IsOwn, LinkedTo: p.LinkedTo,
 	}
 	if it.Published.IsZero() || it.Published.After(e.At.Add(futureTolerance)) {
