@@ -62,6 +62,12 @@ fuzz: ## run every fuzz target for FUZZTIME (5s)
 bench: ## run the benchmarks
 	go test $(NOTG) -run '^$$' -bench . -benchmem ./...
 
+.PHONY: bench-peers
+bench-peers: ## compare the ledger with SQLite, River, Asynq and JetStream; JSON=FILE, PEERS=a,b, FLAGS=-quick
+	ledger/badgerlog/peers/deps.sh
+	cd ledger/badgerlog/peers && go build -mod=mod -o $(BIN)/peers .
+	$(BIN)/peers $(if $(JSON),-json $(abspath $(JSON))) $(if $(PEERS),-peers $(PEERS)) $(FLAGS)
+
 .PHONY: cases
 cases: ## run the public cases and list those that are not met yet
 	@go test $(NOTG) -count 1 -run '^TestPublicCases$$' -v ./... | awk ' \

@@ -17,6 +17,7 @@ import (
 	"vesti.nixg.ru/classify"
 	"vesti.nixg.ru/classify/keyword"
 	"vesti.nixg.ru/crawl"
+	"vesti.nixg.ru/crawl/page"
 	"vesti.nixg.ru/crawl/telegram/mtproto"
 	"vesti.nixg.ru/httpui"
 	"vesti.nixg.ru/ledger"
@@ -44,6 +45,7 @@ type App struct {
 	search  *search.Search
 	crawler *crawl.Crawler
 	drops   *crawl.Drops
+	pages   *page.Extractor
 	rules   *keyword.Classifier
 	pool    *classify.Pool
 	breaker *classify.Breaker // nil without a language model
@@ -79,6 +81,7 @@ func openApp(ctx context.Context, cfg Config, o appOptions) (*App, error) {
 
 // Close closes the store. What ran on it must have ended.
 func (a *App) Close() error {
+	a.pages.Close()
 	if a.telegram != nil {
 		if err := a.telegram.Close(); err != nil {
 			a.logger.Warn("close the Telegram account", "error", err)

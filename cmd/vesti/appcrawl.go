@@ -31,18 +31,18 @@ func (a *App) buildCrawler(ctx context.Context) error {
 		Registerer:   a.registry,
 	})
 	logger := a.logger.With("part", "crawl")
-	kinds := map[ledger.Crawler]crawl.Kind{
-		ledger.CrawlerRSS: feed.New(feed.Options{Client: client, Pages: page.New(page.Options{Client: client}), Logger: logger}),
-	}
-	if telegram, err := a.newTelegram(client); err != nil {
+	telegram, err := a.newTelegram(client)
+	if err != nil {
 		return err
-	} else if telegram != nil {
-		kinds[ledger.CrawlerTelegram] = telegram
 	}
+	a.pages = page.New(page.Options{Client: client})
 	a.drops = crawl.NewDrops(a.log.Store("drops"), time.Now)
 	a.crawler = crawl.New(crawl.Options{
-		Log:   a.log,
-		Kinds: kinds,
+		Log: a.log,
+		Kinds: map[ledger.Crawler]crawl.Kind{
+			ledger.CrawlerRSS:      feed.New(feed.Options{Client: client, Pages: a.pages, Logger: logger}),
+			ledger.CrawlerTelegram: telegram,
+		},
 		Drops: a.drops,
 		Intervals: map[ledger.Priority]time.Duration{
 			ledger.P0: a.cfg.IntervalP0, ledger.P1: a.cfg.IntervalP1, ledger.P2: a.cfg.IntervalP2,
@@ -51,7 +51,16 @@ func (a *App) buildCrawler(ctx context.Context) error {
 		Logger:      logger,
 		Registerer:  a.registry,
 	})
-	return a.reloadSources(ctx)
+	if err := a.reloadSources(ctx); err != nil {
+		return err
+	}
+	// Hosts that asked for a pause before a restart still have it.
+	for _, v := range a.crawler.Status() {
+		if until := v.State.ThrottledUntil; until.After(time.Now()) && v.Source.Crawler == ledger.CrawlerRSS {
+			client.Pause(v.Source.FeedAddress(v.State), until)
+		}
+	}
+	return nil
 }
 
 // reloadSources reads the registry again. A broken one leaves the running one

@@ -51,7 +51,7 @@ func TestConfigErrorsNameTheirPlace(t *testing.T) {
 		want       []string
 	}{
 		{"unknown key", "work:\n  workers: 3\n  speed: 9\n", nil, nil, []string{"line 3", "work.speed"}},
-		{"unknown section", "\nwrok:\n  workers: 3\n", nil, nil, []string{"line 2", "wrok"}},
+		{"unknown section", "\njob:\n  workers: 3\n", nil, nil, []string{"line 2", "job"}},
 		{"wrong kind", "work:\n  workers: many\n", nil, nil, []string{"line 2", "work.workers", "many", "whole number"}},
 		{"broken file", "work: [\n", nil, nil, []string{"vesti.yaml"}},
 		{"environment", "", map[string]string{"VESTI_WORK_GRACE": "soon"}, nil, []string{"VESTI_WORK_GRACE", "soon"}},

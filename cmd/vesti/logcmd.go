@@ -133,7 +133,7 @@ func describe(p ledger.Payload) []string {
 
 func describeDecision(p ledger.PostClassified) []string {
 	lines := []string{fmt.Sprintf("%s by %s, confidence %.2f, relevance %.2f, interest %.2f, in %s, provisional: %t",
-		orDash(string(p.Direction)), p.Classification.Stage, p.Confidence, p.Relevance, p.Interest, p.Duration.Round(time.Microsecond), p.Provisional)}
+		orDash(string(p.Direction)), p.Stage, p.Confidence, p.Relevance, p.Interest, p.Duration.Round(time.Microsecond), p.Provisional)}
 	if p.Model != "" {
 		lines = append(lines, fmt.Sprintf("model %s %s, prompt %s", p.Model, p.ModelDigest, p.PromptHash))
 	}
