@@ -44,6 +44,7 @@ type desk struct {
 	password string
 	registry *prometheus.Registry
 	clock    *clock
+	options  httpui.Options
 
 	mu    sync.Mutex
 	asked []string // commands that leave no trace in the ledger
@@ -74,44 +75,53 @@ type noKind struct{}
 
 func (noKind) Crawl(context.Context, crawl.Job) (crawl.Report, error) { return crawl.Report{}, nil }
 
-// newDesk opens a desk at 09:00 in Moscow and logs in. change may alter the
-// options.
-func newDesk(t *testing.T, registered []crawl.Source, change ...func(*httpui.Options)) *desk {
+// newDesk opens a desk at 09:00 in Moscow and logs in.
+func newDesk(t *testing.T, registered []crawl.Source) *desk {
 	t.Helper()
 	zone := time.FixedZone("MSK", 3*3600)
-	d := &desk{t: t, registry: prometheus.NewRegistry(), clock: &clock{now: time.Date(2026, 3, 2, 6, 0, 0, 0, time.UTC)}}
+	d := &desk{t: t, clock: &clock{now: time.Date(2026, 3, 2, 6, 0, 0, 0, time.UTC)}}
 	d.log = ledgertest.Open(t, ledgertest.Now(d.clock.Now))
 	queueView, sourceView, postView := queue.New(d.log.Store), sources.New(d.log.Store), posts.New(d.log.Store)
 	index := search.New(search.Options{Dir: filepath.Join(t.TempDir(), "search"), Texts: d.log, Posts: postView, Zone: zone})
 	var err error
 	d.runner, err = projections.New(projections.Options{
-		Log: d.log, Stores: d.log.Store, Projections: []projections.Projection{queueView, sourceView, postView, index}, Registerer: d.registry,
+		Log: d.log, Stores: d.log.Store, Projections: []projections.Projection{queueView, sourceView, postView, index},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	run(t, d.runner.Run)
 	d.register(registered)
-	o := httpui.Options{
+	d.options = httpui.Options{
 		Queue: queueView, Registry: d, Sources: sourceView, Search: index, Posts: d.log, Commands: d,
 		LLM:         func() classify.BreakerStatus { d.mu.Lock(); defer d.mu.Unlock(); return d.llm },
 		Projections: d.runner.Status, Ready: func() error { d.mu.Lock(); defer d.mu.Unlock(); return d.ready },
-		Store: d.log.Store("httpui"), Registerer: d.registry, Gatherer: d.registry, Now: d.clock.Now, Location: zone, Version: "test",
+		Store: d.log.Store("httpui"), Now: d.clock.Now, Location: zone, Version: "test",
 	}
-	for _, f := range change {
-		f(&o)
-	}
-	if d.server, err = httpui.New(o); err != nil {
-		t.Fatal(err)
-	}
+	d.rebuild()
 	if d.password, err = d.server.EnsurePassword(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	d.http = httptest.NewServer(d.server.Handler())
-	t.Cleanup(d.http.Close)
 	d.client = newClient(t)
 	d.logIn(d.client)
 	return d
+}
+
+// rebuild starts the web interface anew, with other options.
+func (d *desk) rebuild(change ...func(*httpui.Options)) {
+	d.t.Helper()
+	o := d.options
+	d.registry = prometheus.NewRegistry()
+	o.Registerer, o.Gatherer = d.registry, d.registry
+	for _, f := range change {
+		f(&o)
+	}
+	var err error
+	if d.server, err = httpui.New(o); err != nil {
+		d.t.Fatal(err)
+	}
+	d.http = httptest.NewServer(d.server.Handler())
+	d.t.Cleanup(d.http.Close)
 }
 
 // register makes a crawler of sources, which takes their states in. It crawls

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"vesti.nixg.ru/httpui/i18n"
+	"vesti.nixg.ru/projections/search"
 )
 
 // formats make values readable in a language.
@@ -30,6 +31,8 @@ func (f formats) funcs(lang *i18n.Language) template.FuncMap {
 		"t":     lang.Text,
 		"tn":    lang.Plural,
 		"label": func(set string, value any) (string, error) { return label(lang, set, value) },
+
+		"note":  func(n search.Note) (string, error) { return noteText(lang, n) },
 
 		"num":     lang.Number,
 		"percent": lang.Percent,
@@ -65,6 +68,15 @@ func label(lang *i18n.Language, set string, value any) (string, error) {
 		return v, nil
 	}
 	return lang.Text(key)
+}
+
+// noteText says what of a query was not followed.
+func noteText(lang *i18n.Language, n search.Note) (string, error) {
+	key := "note." + string(n.Reason)
+	if !lang.Has(key) {
+		key = "note.other"
+	}
+	return lang.Text(key, "part", n.Part)
 }
 
 // url joins a path of ours, and pairs of query parameters, to the base.
