@@ -34,18 +34,19 @@ const (
 type query struct {
 	Text      string
 	Tab       string // "" for the default of the tabs
-	Direction string // directionNone for posts without one
+	Direction string // none for posts without one, likewise Lang
 	Source    string
 	Lang      string
 	Status    string
 	Since     string // days, both included
 	Until     string
 	Order     string // a posts.Sort; "" for the default
-	Page      int // from 1
+	Page      int    // from 1
 }
 
-// directionNone stands for "no direction" in an address, where "" means any.
-const directionNone = "-"
+// none stands for "no direction" or "no language" in an address, where "" means
+// any.
+const none = "-"
 
 func parseQuery(v url.Values) query {
 	q := query{
@@ -112,7 +113,7 @@ func (q query) request(zone *time.Location) search.Request {
 	default:
 		r.Sort = ""
 	}
-	if q.Direction == directionNone {
+	if q.Direction == none {
 		r.Directions = []ledger.Direction{""}
 	} else if q.Direction != "" {
 		r.Directions = []ledger.Direction{ledger.Direction(q.Direction)}
@@ -120,7 +121,9 @@ func (q query) request(zone *time.Location) search.Request {
 	if q.Source != "" {
 		r.Sources = []ledger.Slug{ledger.Slug(q.Source)}
 	}
-	if q.Lang != "" {
+	if q.Lang == none {
+		r.Langs = []string{""}
+	} else if q.Lang != "" {
 		r.Langs = []string{q.Lang}
 	}
 	if s, ok := statusNamed(q.Status); ok {
@@ -303,7 +306,7 @@ func (s *Server) facets(lang *i18n.Language, q query, f posts.Facets, names map[
 			}
 			v := c.Value
 			if v == "" {
-				v = directionNone
+				v = none
 			}
 			value := facetValue{choice: choice{v, text, v == current}, Count: c.Count}
 			*field.value = v
@@ -354,12 +357,12 @@ func (s *Server) spans(lang *i18n.Language, q query) ([]facetValue, error) {
 // seen and taken back.
 func withCurrent(counts []posts.Count, current string) []posts.Count {
 	known := slices.ContainsFunc(counts, func(c posts.Count) bool {
-		return c.Value == current || c.Value == "" && current == directionNone
+		return c.Value == current || c.Value == "" && current == none
 	})
 	if current == "" || known {
 		return counts
 	}
-	if current == directionNone {
+	if current == none {
 		current = ""
 	}
 	return append(slices.Clone(counts), posts.Count{Value: current})

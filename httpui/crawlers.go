@@ -134,16 +134,16 @@ type sourceFilter struct {
 }
 
 type crawlersPage struct {
-	Queue   queue.Counts
-	Waited  time.Duration // of the longest pending post
-	LLM     classify.BreakerStatus
-	Rows    []sourceRow
-	Total   int
-	Dead    int
-	Filter  string
-	Tabs    []countedChoice
-	Views   []projections.Status // those that are behind, or stand still
-	Here    string
+	Queue  queue.Counts
+	Waited time.Duration // of the longest pending post
+	LLM    classify.BreakerStatus
+	Rows   []sourceRow
+	Total  int
+	Dead   int
+	Filter string
+	Tabs   []countedChoice
+	Views  []projections.Status // those that are behind, or stand still
+	Here   string
 }
 
 // lagging is how many events a view may be behind before the page says so.

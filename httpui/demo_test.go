@@ -85,24 +85,34 @@ func (d *desk) fillPosts(now time.Time) {
 		lang        string
 		c           ledger.Classification
 	}{
-		{"lwn", "Kernel 6.20 released with a rewritten scheduler and live update support",
+		{
+			"lwn", "Kernel 6.20 released with a rewritten scheduler and live update support",
 			"The new kernel release brings a rewritten scheduler, live update of running hypervisors and support for a dozen new boards.\n\n" +
 				"The merge window closed with 14,200 changes from 2,100 developers. The maintainers say the scheduler work took three years; " +
 				"early measurements show latency tails cut by a third on busy machines.\n\nDistributions are expected to pick the release up in spring.",
-			"en", judged("linux", .97, .88, "Kernel 6.20 brings a rewritten scheduler and live update.")},
-		{"opennet", "Выпуск ядра Linux 6.20 с новым планировщиком",
+			"en", judged("linux", .97, .88, "Kernel 6.20 brings a rewritten scheduler and live update."),
+		},
+		{
+			"opennet", "Выпуск ядра Linux 6.20 с новым планировщиком",
 			"Представлен выпуск ядра Linux 6.20. Планировщик задач переписан, добавлено обновление работающих гипервизоров без остановки, " +
 				"поддержка двенадцати новых плат.\n\nВ новую версию принято 14,2 тысячи исправлений от 2,1 тысячи разработчиков.",
-			"ru", judged("linux", .95, .81, "Вышло ядро Linux 6.20 с новым планировщиком.")},
-		{"tensor", "Small models catch up: a 4B model matches last year's 70B on code review",
+			"ru", judged("linux", .95, .81, "Вышло ядро Linux 6.20 с новым планировщиком."),
+		},
+		{
+			"tensor", "Small models catch up: a 4B model matches last year's 70B on code review",
 			"A group of university labs trained a four billion parameter model on curated reviews. On the public benchmark it matches models seventeen times its size.",
-			"en", judged("llm", .91, .93, "")},
-		{"chambers", "Committee agrees on right-to-repair text after a night of talks",
+			"en", judged("llm", .91, .93, ""),
+		},
+		{
+			"chambers", "Committee agrees on right-to-repair text after a night of talks",
 			"Negotiators agreed on a compromise that obliges makers of phones and tablets to sell spare parts for ten years.",
-			"en", judged("politics", .84, .62, "")},
-		{"chips", "Плата на RISC-V с 64 ядрами поступит в продажу в мае",
+			"en", judged("politics", .84, .62, ""),
+		},
+		{
+			"chips", "Плата на RISC-V с 64 ядрами поступит в продажу в мае",
 			"Производитель объявил цену и сроки: плата с 64 ядрами RISC-V и 128 ГБ памяти появится в мае. Схемы обещают открыть.",
-			"ru", judged("electronics", .93, .74, "Плата на RISC-V с 64 ядрами выйдет в мае.")},
+			"ru", judged("electronics", .93, .74, "Плата на RISC-V с 64 ядрами выйдет в мае."),
+		},
 		{"tensor", "Weekly links", "A few links without comment.", "en", judged("llm", .31, .08, "")},
 		{"chambers", "Open thread", "What are you reading this week?", "en", judged("politics", .2, .05, "")},
 	} {

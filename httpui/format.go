@@ -32,7 +32,7 @@ func (f formats) funcs(lang *i18n.Language) template.FuncMap {
 		"tn":    lang.Plural,
 		"label": func(set string, value any) (string, error) { return label(lang, set, value) },
 
-		"note":  func(n search.Note) (string, error) { return noteText(lang, n) },
+		"note": func(n search.Note) (string, error) { return noteText(lang, n) },
 
 		"num":     lang.Number,
 		"percent": lang.Percent,

@@ -75,9 +75,15 @@ func (o *Options) complete() (settings, error) {
 		name  string
 		given bool
 	}{
-		{"Queue", o.Queue != nil}, {"Registry", o.Registry != nil}, {"Sources", o.Sources != nil}, {"Search", o.Search != nil},
-		{"Posts", o.Posts != nil}, {"Commands", o.Commands != nil}, {"Store", o.Store != nil},
-		{"Registerer", o.Registerer != nil}, {"Gatherer", o.Gatherer != nil},
+		{"Queue", o.Queue != nil},
+		{"Registry", o.Registry != nil},
+		{"Sources", o.Sources != nil},
+		{"Search", o.Search != nil},
+		{"Posts", o.Posts != nil},
+		{"Commands", o.Commands != nil},
+		{"Store", o.Store != nil},
+		{"Registerer", o.Registerer != nil},
+		{"Gatherer", o.Gatherer != nil},
 	}
 	for _, r := range required {
 		if !r.given {

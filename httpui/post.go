@@ -156,6 +156,7 @@ func carriersOf(events []ledger.Event, names map[ledger.Slug]string) []carrier {
 // changed in the one before. A post that was never revised has none.
 func revisionsOf(events []ledger.Event) []revision {
 	var all []revision
+	compare := newDiffer()
 	for _, e := range events {
 		switch p := e.Payload.(type) {
 		case ledger.PostFetched:
@@ -170,7 +171,7 @@ func revisionsOf(events []ledger.Event) []revision {
 				next.Text, next.Expired = p.Text, p.Text == "" && p.TextLen > 0
 			}
 			if !next.Expired && !last.Expired {
-				next.Changes = wordChanges(last.Text, next.Text)
+				next.Changes = compare.changes(last.Text, next.Text)
 			}
 			all = append(all, next)
 		default:
