@@ -16,12 +16,12 @@ type loginPage struct {
 }
 
 func (s *Server) loginForm(w http.ResponseWriter, r *http.Request) error {
-	next := s.safeNext(r.URL.Query().Get("next"))
+	next := r.URL.Query().Get("next")
 	if _, err := s.session(r); err == nil {
-		http.Redirect(w, r, next, http.StatusSeeOther)
+		s.redirect(w, r, next)
 		return nil
 	}
-	return s.render(w, r, http.StatusOK, "login.html", "title.login", loginPage{Next: next})
+	return s.render(w, r, http.StatusOK, "login.html", "title.login", loginPage{Next: s.safeNext(next)})
 }
 
 func (s *Server) login(w http.ResponseWriter, r *http.Request) error {

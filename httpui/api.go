@@ -81,8 +81,7 @@ func readJSON(r *http.Request, v any) error {
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
-		var big *http.MaxBytesError
-		if errors.As(err, &big) {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return fmt.Errorf("read request: %w", err)
 		}
 		return &httpError{http.StatusBadRequest, "error.json"}

@@ -19,8 +19,7 @@ type errorPage struct {
 // showError answers with the page, or the JSON, of an error.
 func (s *Server) showError(w http.ResponseWriter, r *http.Request, err error) {
 	status, key := statusOf(err)
-	var throttled *auth.ThrottledError
-	if errors.As(err, &throttled) {
+	if throttled, ok := errors.AsType[*auth.ThrottledError](err); ok {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(throttled.After.Seconds()))))
 	}
 	w.Header().Set("Cache-Control", "no-store")

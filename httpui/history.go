@@ -2,6 +2,7 @@ package httpui
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,8 +23,7 @@ type happening struct {
 // history tells a post's events, newest first.
 func history(lang *i18n.Language, events []ledger.Event, names map[ledger.Slug]string) ([]happening, error) {
 	all := make([]happening, 0, len(events))
-	for i := len(events) - 1; i >= 0; i-- {
-		e := events[i]
+	for _, e := range slices.Backward(events) {
 		text, tone, err := teller{lang, names}.tell(e)
 		if err != nil {
 			return nil, err
@@ -113,7 +113,7 @@ func (t teller) classified(p ledger.PostClassified) (text, tone string, err erro
 	if err != nil {
 		return "", "", err
 	}
-	stage, err := label(t.lang, "stage", p.Classification.Stage)
+	stage, err := label(t.lang, "stage", p.Stage)
 	if err != nil {
 		return "", "", err
 	}

@@ -74,24 +74,20 @@ func (s *Server) page(name route, h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := &recorder{ResponseWriter: w}
 		started := s.Now()
-		defer func() {
-			s.metrics.observe(name, rec.status(), s.Now().Sub(started))
-			s.Logger.DebugContext(r.Context(), "request", slog.String("method", r.Method), slog.String("path", r.URL.Path),
-				slog.Int("status", rec.status()), slog.Duration("took", s.Now().Sub(started)))
-		}()
-		err := guarded(h, rec, r)
-		if err == nil {
-			return
+		if err := guarded(h, rec, r); err != nil {
+			s.logError(r, err)
+			if !rec.wrote {
+				s.showError(rec, r, err)
+			}
 		}
-		s.logError(r, err)
-		if !rec.wrote {
-			s.showError(rec, r, err)
-		}
+		took := s.Now().Sub(started)
+		s.metrics.observe(name, rec.status(), took)
+		s.Logger.DebugContext(r.Context(), "request", slog.String("method", r.Method), slog.String("path", r.URL.Path),
+			slog.Int("status", rec.status()), slog.Duration("took", took))
 	})
 }
 
-// guarded turns a panic into an error, so that one request's defect is one
-// request's.
+// guarded turns a panic into an error, so that one request's defect stays that.
 func guarded(h handler, w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		p := recover()

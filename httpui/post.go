@@ -104,7 +104,7 @@ func (s *Server) postPage(r *http.Request, post ledger.Post) (postPage, error) {
 		page.Directions = append(page.Directions, choice{Value: string(d), Current: d == page.Word.Direction})
 	}
 	// A correction to a direction that the configuration has dropped stays.
-	if d := page.Word.Direction; d != "" && !slices.Contains(s.Options.Directions, d) {
+	if d := page.Word.Direction; d != "" && !slices.Contains(s.Directions, d) {
 		page.Directions = append(page.Directions, choice{Value: string(d), Current: true})
 	}
 	return page, nil
@@ -243,7 +243,7 @@ func (s *Server) recordWord(ctx context.Context, post ledger.Post, word ledger.P
 	default:
 		return &httpError{http.StatusBadRequest, "error.verdict"}
 	}
-	if d := word.Direction; d != "" && d != post.State.Corrected && !slices.Contains(s.Options.Directions, d) {
+	if d := word.Direction; d != "" && d != post.State.Corrected && !slices.Contains(s.Directions, d) {
 		return &httpError{http.StatusBadRequest, "error.direction"}
 	}
 	return s.Commands.Review(ctx, post.Num, word)

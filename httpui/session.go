@@ -91,7 +91,7 @@ func wantsJSON(r *http.Request) bool {
 }
 
 func (s *Server) setCookie(w http.ResponseWriter, r *http.Request, name, value string, maxAge int) {
-	http.SetCookie(w, &http.Cookie{
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure wherever the browser comes by https
 		Name: name, Value: value, Path: s.base + "/", MaxAge: maxAge, HttpOnly: true,
 		Secure: s.secure || r.TLS != nil, SameSite: http.SameSiteLaxMode,
 	})
@@ -148,9 +148,14 @@ func (s *Server) preferences(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// redirectBack leads to the form's "next", if that is a page of ours.
+// redirectBack leads to the form's "next".
 func (s *Server) redirectBack(w http.ResponseWriter, r *http.Request) {
-	http.Redirect(w, r, s.safeNext(r.PostForm.Get("next")), http.StatusSeeOther)
+	s.redirect(w, r, r.PostForm.Get("next"))
+}
+
+// redirect leads to next, if that is a page of ours, else to the first page.
+func (s *Server) redirect(w http.ResponseWriter, r *http.Request, next string) {
+	http.Redirect(w, r, s.safeNext(next), http.StatusSeeOther) //nolint:gosec // safeNext lets no other host through
 }
 
 // safeNext returns next where it is a path on this host below the base, else

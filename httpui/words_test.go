@@ -161,10 +161,10 @@ func walk(v reflect.Value, f func(*parse.CommandNode)) {
 		if v.IsNil() {
 			return
 		}
-		if c, ok := v.Interface().(*parse.CommandNode); ok {
+		if c, ok := reflect.TypeAssert[*parse.CommandNode](v); ok {
 			f(c)
 		}
-		if _, ok := v.Interface().(*parse.Tree); ok {
+		if _, ok := reflect.TypeAssert[*parse.Tree](v); ok {
 			return
 		}
 		walk(v.Elem(), f)

@@ -30,8 +30,8 @@ var (
 	ErrNoSession = errors.New("no session")
 )
 
-// ThrottledError: too many attempts. Nothing was checked; After is when the
-// next one is.
+// ThrottledError says that there were too many attempts. Nothing was checked;
+// After is how long it takes until the next one is.
 type ThrottledError struct{ After time.Duration }
 
 // Error says how long to wait.

@@ -263,10 +263,9 @@ func TestGuessingFromManyAddressesIsBounded(t *testing.T) {
 func TestAddressesOfOneIPv6NetworkAreOne(t *testing.T) {
 	a, _, _ := open(t)
 	firstPassword(t, a)
-	var throttled *auth.ThrottledError
 	for i := range 20 {
 		_, err := a.Login(t.Context(), fmt.Sprintf("2001:db8:1:2::%x", i), "test", "wrong")
-		if errors.As(err, &throttled) {
+		if _, ok := errors.AsType[*auth.ThrottledError](err); ok {
 			return
 		}
 	}

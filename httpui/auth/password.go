@@ -87,7 +87,7 @@ func (a *Accounts) derive(ctx context.Context, p argonParams, password string, l
 	case <-ctx.Done():
 		return nil, fmt.Errorf("hash the password: %w", ctx.Err())
 	}
-	return argon2.IDKey(norm.NFC.Bytes([]byte(password)), p.salt, p.time, p.memory, p.threads, uint32(length)), nil //nolint:gosec // a few bytes
+	return argon2.IDKey(norm.NFC.Bytes([]byte(password)), p.salt, p.time, p.memory, p.threads, uint32(length)), nil
 }
 
 var errPHC = errors.New("stored password hash cannot be read")
