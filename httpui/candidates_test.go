@@ -24,7 +24,7 @@ func TestListSearchAndFilters(t *testing.T) {
 	d := newDesk(t, demoSources())
 	d.fill()
 	page := d.get("/")
-	wantIn(t, page, "9 posts", "Kernel Weekly", "Чипы и платы", "in the queue", "88%", `<abbr class="lang" title="Russian">ru</abbr>`)
+	wantIn(t, page, "9 posts", "Kernel Weekly", "Чипы и платы", "in the queue", "88%", `<abbr class="lang" dir="auto" title="Russian">ru</abbr>`)
 
 	page = d.get("/?q=" + url.QueryEscape("ядра"))
 	wantIn(t, page, "<mark>ядра</mark>", "Выпуск")

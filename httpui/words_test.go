@@ -79,7 +79,7 @@ func setKeys() []string {
 	add("condition", "disabled", "removed")
 	add("status", ledger.StatusNone, ledger.StatusPending, ledger.StatusClassified, ledger.StatusParked)
 	add("return", ledger.ReturnReplay, ledger.ReturnEditor, ledger.ReturnRules, ledger.ReturnStage, ledger.ReturnDelay,
-		ledger.ReturnShutdown, ledger.ReturnAway, ledger.ReturnLease)
+		ledger.ReturnShutdown, ledger.ReturnAway, ledger.ReturnRepair)
 	add("trigger", ledger.TriggerSchedule, ledger.TriggerManual, ledger.TriggerProbe)
 	add("result", sources.ResultOK, sources.ResultNotModified, sources.ResultFailed, sources.ResultThrottled)
 	add("crawler", ledger.CrawlerRSS, ledger.CrawlerTelegram)
