@@ -204,9 +204,13 @@ func (c commands) Requeue(ctx context.Context, post ledger.PostNum) error {
 // resetSources makes the named sources alive, all dead and gone ones for none.
 func (a *App) resetSources(ctx context.Context, actor ledger.Actor, slugs []ledger.Slug) (int, error) {
 	if len(slugs) == 0 {
-		for _, v := range a.crawler.Status() {
-			if v.State.Status == ledger.SourceDead || v.State.Status == ledger.SourceGone {
-				slugs = append(slugs, v.Source.Slug)
+		for _, src := range a.crawler.Sources() {
+			state, err := a.log.Source(ctx, src.Slug)
+			if err != nil {
+				return 0, fmt.Errorf("read source %s: %w", src.Slug, err)
+			}
+			if state.Status == ledger.SourceDead || state.Status == ledger.SourceGone {
+				slugs = append(slugs, src.Slug)
 			}
 		}
 	}
