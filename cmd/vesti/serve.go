@@ -137,6 +137,7 @@ func (a *App) newUI() (*httpui.Server, error) {
 		Directions:     a.cfg.Directions,
 		Logger:         a.logger.With("part", "web"),
 		Registerer:     a.registry,
+		Ready:          a.log.Err,
 		Gatherer:       a.registry,
 		Location:       a.cfg.location(),
 		Version:        version,
