@@ -54,12 +54,7 @@ func (r *run) mtproto(ctx context.Context) error {
 	}
 	if newest > from {
 		p := &pager{run: r, cursor: from, newest: newest}
-		if top.Messages[0].ID <= from+1 {
-			err = p.take(ctx, above(top.Messages, from), newest)
-		} else {
-			err = p.pages(ctx)
-		}
-		if err != nil {
+		if err := p.pages(ctx, top.Messages); err != nil {
 			return err
 		}
 	}
@@ -174,38 +169,27 @@ type pager struct {
 	held   []Message
 }
 
-// pages fetches and commits from cursor to newest. Each window holds the 100
-// messages that follow the cursor, hidden ones included: what is missing in it
-// does not exist for us. So an empty window spans 100 ids or more, and a short
-// one is no end.
-func (p *pager) pages(ctx context.Context) error {
-	acc := p.run.kind.account
-	for p.cursor < p.newest {
-		h, err := acc.History(ctx, p.run.prog.Channel, p.cursor+1, -pageSize, pageSize)
+// pages fetches and commits from cursor to the newest message. Each window
+// holds the 100 messages that follow the cursor, hidden ones included: what is
+// missing in it does not exist for us. So an empty window spans 100 ids or
+// more, and a short one is no end. The end is the newest page, top, which is
+// there already: no window has to reach beyond it.
+func (p *pager) pages(ctx context.Context, top []Message) error {
+	for p.cursor < top[0].ID-1 {
+		h, err := p.run.kind.account.History(ctx, p.run.prog.Channel, p.cursor+1, -pageSize, pageSize)
 		if err != nil {
 			return err
 		}
 		fresh := above(h.Messages, p.cursor)
-		next := p.cursor + pageSize
-		switch {
-		case len(fresh) > 0:
+		next := min(p.cursor+pageSize, top[0].ID-1)
+		if len(fresh) > 0 {
 			next = fresh[len(fresh)-1].ID
-		case next >= p.newest:
-			// The newest message is in this window, and was not given: ask for the
-			// newest ones as if we knew nothing.
-			if h, err = acc.History(ctx, p.run.prog.Channel, 0, 0, pageSize); err != nil {
-				return err
-			}
-			fresh, next = above(h.Messages, p.cursor), p.newest
-			if len(fresh) > 0 {
-				next = max(next, fresh[len(fresh)-1].ID)
-			}
 		}
 		if err := p.take(ctx, fresh, next); err != nil {
 			return err
 		}
 	}
-	return nil
+	return p.take(ctx, above(top, p.cursor), max(p.cursor, p.newest))
 }
 
 // take commits fresh messages, which follow the cursor, and moves it to next.

@@ -1,0 +1,252 @@
+//go:build !notelegram
+
+package mtproto_test
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gotd/td/bin"
+	"github.com/gotd/td/mt"
+	"github.com/gotd/td/tg"
+	"github.com/gotd/td/tgerr"
+	"github.com/gotd/td/tgtest"
+	"github.com/gotd/td/transport"
+
+	"vesti.nixg.ru/crawl/telegram/mtproto"
+)
+
+// What Telegram knows in these tests.
+const (
+	userID   = int64(777000111)
+	phone    = "+4915100000000"
+	code     = "12345"
+	password = "гавань"
+	dc       = 2
+)
+
+// server is an MTProto server over TCP, with the methods that reading channels
+// and logging in need. The protocol below them is gotd's.
+type server struct {
+	key  *rsa.PrivateKey
+	addr *net.TCPAddr
+
+	mu       sync.Mutex
+	channels map[int64]*channel
+	names    map[string]int64
+	authed   map[[8]byte]bool
+	needs2FA map[[8]byte]*srpServer
+	calls    map[string]int // by method
+	effect   func(call) effect
+	latency  time.Duration
+	refuse   *tgerr.Error // for every call that needs a login
+	bot      bool
+	signIn   *tgerr.Error
+
+	stop func()
+	srv  *tgtest.Server
+}
+
+// call is a request that the server got.
+type call struct {
+	method  string
+	n       int // of this method, from 1
+	channel int64
+}
+
+// effect is what goes wrong with a call; the zero effect is nothing.
+type effect struct {
+	err   *tgerr.Error
+	ack   bool          // acknowledge the request first
+	drop  bool          // drop the connection in place of an answer
+	mute  bool          // never answer
+	after time.Duration // answer late
+}
+
+// newServer starts a server that ends with the test.
+func newServer(t testing.TB) *server {
+	t.Helper()
+	s := startServer()
+	t.Cleanup(func() { s.stop() })
+	return s
+}
+
+// One RSA key does for all servers: making one takes a second.
+var serverKey = sync.OnceValue(func() *rsa.PrivateKey {
+	k, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err)
+	}
+	return k
+})
+
+func startServer() *server {
+	s := &server{
+		key:      serverKey(),
+		channels: map[int64]*channel{},
+		names:    map[string]int64{},
+		authed:   map[[8]byte]bool{},
+		needs2FA: map[[8]byte]*srpServer{},
+		calls:    map[string]int{},
+	}
+	s.listen("127.0.0.1:0")
+	return s
+}
+
+func (s *server) listen(addr string) {
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", addr)
+	if err != nil {
+		panic(err)
+	}
+	s.addr = l.Addr().(*net.TCPAddr)
+	ctx, cancel := context.WithCancel(context.Background())
+	srv := tgtest.NewServer(tgtest.NewPrivateKey(s.key), tgtest.UnpackInvoke(s), tgtest.ServerOptions{DC: dc})
+	s.mu.Lock()
+	s.srv = srv
+	s.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		srv.Serve(ctx, transport.ListenCodec(nil, l))
+	}()
+	s.stop = func() {
+		cancel()
+		l.Close()
+		<-done
+	}
+}
+
+// restart stands for a server that has forgotten all keys.
+func (s *server) restart() {
+	s.stop()
+	s.listen(s.addr.String())
+}
+
+func (s *server) options() *mtproto.Server {
+	return &mtproto.Server{DC: dc, Host: s.addr.IP.String(), Port: s.addr.Port, Key: &s.key.PublicKey}
+}
+
+// on makes calls go wrong; nil for none. It starts the counts of calls anew.
+func (s *server) on(f func(call) effect) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.effect, s.calls = f, map[string]int{}
+}
+
+func (s *server) count(method string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[method]
+}
+
+func (s *server) set(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+// OnMessage implements tgtest.Handler. It runs for one message of a connection
+// after the other and must not wait.
+func (s *server) OnMessage(srv *tgtest.Server, req *tgtest.Request) error {
+	id, err := req.Buf.PeekID()
+	if err != nil {
+		return err
+	}
+	if id == mt.MsgsAckTypeID {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answer, c, err := s.handle(id, req)
+	var rpc *tgerr.Error
+	if err != nil && !errors.As(err, &rpc) {
+		return err
+	}
+	s.calls[c.method]++
+	c.n = s.calls[c.method]
+	var e effect
+	if s.effect != nil {
+		e = s.effect(c)
+	}
+	if e.err != nil {
+		rpc = e.err
+	}
+	if e.ack {
+		if err := srv.SendAck(req.RequestCtx, req.Session, req.MsgID); err != nil {
+			return err
+		}
+	}
+	switch {
+	case e.mute:
+		return nil
+	case e.drop:
+		srv.ForceDisconnect(req.Session)
+		return nil
+	}
+	send := func() error {
+		if rpc != nil {
+			return srv.SendErr(req, rpc)
+		}
+		return srv.SendGZIP(req, answer)
+	}
+	if wait := max(e.after, s.latency); wait > 0 {
+		late := *req
+		time.AfterFunc(wait, func() { sendLate(srv, &late, rpc, answer) })
+		return nil
+	}
+	return send()
+}
+
+func sendLate(srv *tgtest.Server, req *tgtest.Request, rpc *tgerr.Error, answer bin.Encoder) {
+	req.RequestCtx = context.WithoutCancel(req.RequestCtx)
+	if rpc != nil {
+		srv.SendErr(req, rpc) // the client may be gone
+		return
+	}
+	srv.SendGZIP(req, answer)
+}
+
+// handle carries a request out. s.mu is held.
+func (s *server) handle(id uint32, req *tgtest.Request) (bin.Encoder, call, error) {
+	key := req.Session.AuthKey.ID
+	switch id {
+	case tg.HelpGetConfigRequestTypeID:
+		return &tg.Config{ThisDC: dc, DCOptions: []tg.DCOption{{ID: dc, IPAddress: s.addr.IP.String(), Port: s.addr.Port}}}, call{method: "help.getConfig"}, nil
+	case tg.AuthSendCodeRequestTypeID, tg.AuthSignInRequestTypeID, tg.AccountGetPasswordRequestTypeID,
+		tg.AuthCheckPasswordRequestTypeID:
+		return s.login(id, key, req.Buf)
+	}
+	if s.refuse != nil {
+		return nil, call{method: "refused"}, s.refuse
+	}
+	if !s.authed[key] {
+		return nil, call{method: "refused"}, tgerr.New(401, "AUTH_KEY_UNREGISTERED")
+	}
+	switch id {
+	case tg.UsersGetUsersRequestTypeID:
+		return &tg.UserClassVector{Elems: []tg.UserClass{s.self()}}, call{method: "users.getUsers"}, nil
+	case tg.AuthLogOutRequestTypeID:
+		delete(s.authed, key)
+		return &tg.AuthLoggedOut{}, call{method: "auth.logOut"}, nil
+	case tg.ContactsResolveUsernameRequestTypeID:
+		return s.resolve(req.Buf)
+	case tg.MessagesGetHistoryRequestTypeID:
+		return s.history(req.Buf)
+	case tg.ChannelsGetMessagesRequestTypeID:
+		return s.messages(req.Buf)
+	}
+	return nil, call{method: "unknown"}, tgerr.New(400, fmt.Sprintf("METHOD_INVALID_%x", id))
+}
+
+func (s *server) self() *tg.User {
+	u := &tg.User{ID: userID, Self: true, AccessHash: 5, FirstName: "Вахтенный", Username: "watch", Bot: s.bot}
+	u.SetFlags()
+	return u
+}
