@@ -48,7 +48,7 @@ func (r *run) mtproto(ctx context.Context) error {
 	newest := top.Messages[len(top.Messages)-1].ID
 	from := last
 	if r.first {
-		if from, err = r.startOf(ctx, top.Messages); err != nil {
+		if from, err = r.startOf(ctx, top); err != nil {
 			return err
 		}
 	}
@@ -99,10 +99,13 @@ func (r *run) follow(ctx context.Context, h History) error {
 		return nil
 	}
 	r.prog.Checked = r.job.Now
+	if err := r.store(ctx, true); err != nil {
+		return err
+	}
 	ch, err := r.kind.account.Resolve(ctx, r.name, true)
 	var failed *crawl.Error
 	if errors.As(err, &failed) && failed.Cause == ledger.CauseVanished {
-		return r.store(ctx, true) // renamed, and nobody has the old name
+		return nil // renamed, and nobody has the old name
 	}
 	if err != nil {
 		return err
@@ -112,30 +115,25 @@ func (r *run) follow(ctx context.Context, h History) error {
 
 // startOf finds where a first run begins: the id before the oldest of the
 // newest messages that it is to read. top is the newest page.
-func (r *run) startOf(ctx context.Context, top []Message) (int, error) {
+func (r *run) startOf(ctx context.Context, top History) (int, error) {
 	n := r.backfill()
-	if n <= len(top) {
-		return r.wholeAlbum(ctx, top[len(top)-n])
+	if n >= top.Count {
+		return 0, nil
 	}
-	h, err := r.kind.account.History(ctx, r.prog.Channel, 0, n-1, pageSize)
-	if err != nil {
-		return 0, err
+	if n <= len(top.Messages) {
+		return r.wholeAlbum(ctx, top.Messages[len(top.Messages)-n])
 	}
-	if len(h.Messages) > 0 {
-		return r.wholeAlbum(ctx, h.Messages[len(h.Messages)-1])
-	}
-	// Fewer messages than asked for, or hidden ones just there: walk back.
-	oldest, count := top[0], len(top)
-	for count < n {
-		if h, err = r.kind.account.History(ctx, r.prog.Channel, oldest.ID, 0, pageSize); err != nil {
+	// Where the messages just there are hidden, begin with older ones.
+	for skip := n - 1; skip < top.Count; skip += pageSize {
+		h, err := r.kind.account.History(ctx, r.prog.Channel, 0, skip, pageSize)
+		if err != nil {
 			return 0, err
 		}
-		if len(h.Messages) == 0 || h.Messages[0].ID >= oldest.ID {
-			break
+		if len(h.Messages) > 0 {
+			return r.wholeAlbum(ctx, h.Messages[len(h.Messages)-1])
 		}
-		oldest, count = h.Messages[0], count+len(h.Messages)
 	}
-	return r.wholeAlbum(ctx, oldest)
+	return 0, nil
 }
 
 // wholeAlbum returns the id before m, or before the album that m is part of.

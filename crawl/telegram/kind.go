@@ -49,6 +49,7 @@ type History struct {
 	Channel  Channel  // as the answer shows it; the zero value where it does not
 	Names    []string // every username that the channel has
 	Messages []Message
+	Count    int // of all messages that the channel has, hidden ones included
 }
 
 // Options set a Kind up. Fetch and Store are needed; the zero value of each

@@ -170,6 +170,10 @@ func historyOf(answer tg.MessagesMessagesClass, p peer) (telegram.History, error
 		}
 	}
 	h.Messages = convert(modified.GetMessages(), p.ID, origins)
+	h.Count = len(h.Messages)
+	if counted, ok := answer.(interface{ GetCount() int }); ok {
+		h.Count = counted.GetCount()
+	}
 	return h, nil
 }
 

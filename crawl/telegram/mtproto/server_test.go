@@ -32,11 +32,12 @@ const (
 	dc       = 2
 )
 
-// server is an MTProto server over TCP, with the methods that reading channels
-// and logging in need. The protocol below them is gotd's.
+// server is what one test sees of an MTProto server: its channels and what goes
+// wrong. Tests share the server below it, since making keys takes seconds, and
+// are told apart by their api_id.
 type server struct {
-	key  *rsa.PrivateKey
-	addr *net.TCPAddr
+	*mux
+	apiID int
 
 	mu       sync.Mutex
 	channels map[int64]*channel
@@ -49,9 +50,19 @@ type server struct {
 	refuse   *tgerr.Error // for every call that needs a login
 	bot      bool
 	signIn   *tgerr.Error
+}
 
-	stop func()
+// mux is an MTProto server over TCP. The protocol is gotd's; the methods that
+// reading channels and logging in need are the tests' own.
+type mux struct {
+	key  *rsa.PrivateKey
+	addr *net.TCPAddr
 	srv  *tgtest.Server
+	stop func()
+
+	mu       sync.Mutex
+	servers  map[int]*server   // by api_id
+	sessions map[int64]*server // by MTProto session
 }
 
 // call is a request that the server got.
@@ -70,53 +81,64 @@ type effect struct {
 	after time.Duration // answer late
 }
 
-// newServer starts a server that ends with the test.
+// shared is the server of all tests that do not break it, and the session of
+// somebody who has logged in there.
+var shared = sync.OnceValue(func() *mux { return startMux() })
+
+// newServer returns a server of the test's own on the shared one.
 func newServer(t testing.TB) *server {
 	t.Helper()
-	s := startServer()
-	t.Cleanup(func() { s.stop() })
-	return s
+	return shared().server()
 }
 
-// One RSA key does for all servers: making one takes a second.
-var serverKey = sync.OnceValue(func() *rsa.PrivateKey {
-	k, err := rsa.GenerateKey(rand.Reader, 2048)
+// newOwnServer starts a server that the test may break.
+func newOwnServer(t testing.TB) *server {
+	t.Helper()
+	m := startMux()
+	t.Cleanup(func() { m.stop() })
+	return m.server()
+}
+
+func startMux() *mux {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		panic(err)
 	}
-	return k
-})
+	m := &mux{key: key, servers: map[int]*server{}, sessions: map[int64]*server{}}
+	m.listen("127.0.0.1:0")
+	return m
+}
 
-func startServer() *server {
+func (m *mux) server() *server {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	s := &server{
-		key:      serverKey(),
+		mux:      m,
+		apiID:    len(m.servers) + 1,
 		channels: map[int64]*channel{},
 		names:    map[string]int64{},
 		authed:   map[[8]byte]bool{},
 		needs2FA: map[[8]byte]*srpServer{},
 		calls:    map[string]int{},
 	}
-	s.listen("127.0.0.1:0")
+	m.servers[s.apiID] = s
 	return s
 }
 
-func (s *server) listen(addr string) {
+func (m *mux) listen(addr string) {
 	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		panic(err)
 	}
-	s.addr = l.Addr().(*net.TCPAddr)
+	m.addr = l.Addr().(*net.TCPAddr)
 	ctx, cancel := context.WithCancel(context.Background())
-	srv := tgtest.NewServer(tgtest.NewPrivateKey(s.key), tgtest.UnpackInvoke(s), tgtest.ServerOptions{DC: dc})
-	s.mu.Lock()
-	s.srv = srv
-	s.mu.Unlock()
+	m.srv = tgtest.NewServer(tgtest.NewPrivateKey(m.key), m, tgtest.ServerOptions{DC: dc})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		srv.Serve(ctx, transport.ListenCodec(nil, l))
+		m.srv.Serve(ctx, transport.ListenCodec(nil, l))
 	}()
-	s.stop = func() {
+	m.stop = func() {
 		cancel()
 		l.Close()
 		<-done
@@ -124,10 +146,61 @@ func (s *server) listen(addr string) {
 }
 
 // restart stands for a server that has forgotten all keys.
-func (s *server) restart() {
-	s.stop()
-	s.listen(s.addr.String())
+func (m *mux) restart() {
+	m.stop()
+	m.listen(m.addr.String())
 }
+
+// OnMessage implements tgtest.Handler: the first request of each connection
+// names the api_id.
+func (m *mux) OnMessage(srv *tgtest.Server, req *tgtest.Request) error {
+	apiID, err := apiIDOf(&bin.Buffer{Buf: req.Buf.Copy()})
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	if apiID != 0 {
+		m.sessions[req.Session.ID] = m.servers[apiID]
+	}
+	s := m.sessions[req.Session.ID]
+	m.mu.Unlock()
+	if s == nil {
+		return nil // an acknowledgement before the first request
+	}
+	return tgtest.UnpackInvoke(s).OnMessage(srv, req)
+}
+
+// apiIDOf unwraps a request as far as the one that opens a connection; 0 where
+// it is another.
+func apiIDOf(b *bin.Buffer) (int, error) {
+	for {
+		id, err := b.PeekID()
+		if err != nil {
+			return 0, err
+		}
+		switch id {
+		case tg.InvokeWithLayerRequestTypeID:
+			err = (&tg.InvokeWithLayerRequest{Query: bare{}}).Decode(b)
+		case tg.InvokeWithoutUpdatesRequestTypeID:
+			err = (&tg.InvokeWithoutUpdatesRequest{Query: bare{}}).Decode(b)
+		case tg.InitConnectionRequestTypeID:
+			r := tg.InitConnectionRequest{Query: bare{}}
+			err = r.Decode(b)
+			return r.APIID, err
+		default:
+			return 0, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+}
+
+// bare leaves a wrapped query in the buffer.
+type bare struct{}
+
+func (bare) Decode(*bin.Buffer) error { return nil }
+func (bare) Encode(*bin.Buffer) error { return errors.New("only for reading") }
 
 func (s *server) options() *mtproto.Server {
 	return &mtproto.Server{DC: dc, Host: s.addr.IP.String(), Port: s.addr.Port, Key: &s.key.PublicKey}
@@ -243,6 +316,16 @@ func (s *server) handle(id uint32, req *tgtest.Request) (bin.Encoder, call, erro
 		return s.messages(req.Buf)
 	}
 	return nil, call{method: "unknown"}, tgerr.New(400, fmt.Sprintf("METHOD_INVALID_%x", id))
+}
+
+// onlyKey is the key of the only login.
+func (s *server) onlyKey() [8]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key := range s.authed {
+		return key
+	}
+	panic("nobody has logged in")
 }
 
 func (s *server) self() *tg.User {

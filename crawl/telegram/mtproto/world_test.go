@@ -5,6 +5,7 @@ package mtproto_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -44,8 +45,85 @@ type world struct {
 func newWorld(t testing.TB, change ...func(*mtproto.Options)) *world {
 	t.Helper()
 	w := bareWorld(t, newServer(t), change...)
-	w.login()
+	w.adopt(session())
 	return w
+}
+
+// session is the session of somebody who has logged in at the shared server.
+var session = sync.OnceValue(func() storedSession {
+	dir, err := os.MkdirTemp("", "vesti-telegram")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	log, err := badgerlog.Open(context.Background(), badgerlog.Options{Dir: dir, FreeSpaceFloor: -1})
+	if err != nil {
+		panic(err)
+	}
+	defer log.Close()
+	s := shared().server()
+	account, err := mtproto.New(mtproto.Options{
+		APIID: s.apiID, APIHash: "hash", Store: log.Store(telegram.Namespace), Server: s.options(), Pace: -1, ResolvePace: -1,
+	})
+	if err != nil {
+		panic(err)
+	}
+	defer account.Close()
+	if _, err := account.Login(context.Background(), &answers{}); err != nil {
+		panic(err)
+	}
+	stored := storedSession{key: s.onlyKey()}
+	err = log.Store(telegram.Namespace).View(context.Background(), func(tx ledger.Tx) error {
+		if stored.current, err = tx.Get([]byte("session/current")); err != nil {
+			return err
+		}
+		stored.self, err = tx.Get([]byte("session/self"))
+		return err
+	})
+	if err != nil {
+		panic(err)
+	}
+	return stored
+})
+
+// storedSession is a session as it is stored.
+type storedSession struct {
+	current, self []byte
+	key           [8]byte
+}
+
+// adopt gives the world's account a session.
+func (w *world) adopt(s storedSession) {
+	w.t.Helper()
+	w.server.set(func() { w.server.authed[s.key] = true })
+	w.store(func(tx ledger.Tx) error {
+		if err := tx.Set([]byte("session/self"), s.self); err != nil {
+			return err
+		}
+		return tx.Set([]byte("session/current"), s.current)
+	})
+}
+
+// store changes what is stored.
+func (w *world) store(f func(tx ledger.Tx) error) {
+	w.t.Helper()
+	if err := w.log.Store(telegram.Namespace).Update(w.t.Context(), f); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// stored is the session as it is stored now.
+func (w *world) stored() []byte {
+	w.t.Helper()
+	var raw []byte
+	err := w.log.Store(telegram.Namespace).View(w.t.Context(), func(tx ledger.Tx) (err error) {
+		raw, err = tx.Get([]byte("session/current"))
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return raw
 }
 
 // bareWorld is a world whose account is not logged in.
@@ -53,6 +131,7 @@ func bareWorld(t testing.TB, s *server, change ...func(*mtproto.Options)) *world
 	t.Helper()
 	w := &world{t: t, server: s, preview: telegramtest.NewPreview(t), log: ledgertest.Open(t), now: noon}
 	w.source = crawl.Source{Slug: "port", Channel: "port_example", Crawler: ledger.CrawlerTelegram, Enabled: true, Backfill: 100_000}
+	w.preview.Set("port_example", telegramtest.Channel{Title: "Порт", NoPreview: true})
 	w.open(change...)
 	return w
 }
@@ -83,7 +162,7 @@ func (w *world) open(change ...func(*mtproto.Options)) {
 
 func (w *world) options() mtproto.Options {
 	return mtproto.Options{
-		APIID: 1, APIHash: "hash", Store: w.log.Store(telegram.Namespace), Server: w.server.options(),
+		APIID: w.server.apiID, APIHash: "hash", Store: w.log.Store(telegram.Namespace), Server: w.server.options(),
 		Pace: -1, ResolvePace: -1, CallTimeout: 10 * time.Second, MaxWait: 30 * time.Second, Now: w.time,
 	}
 }
