@@ -245,11 +245,11 @@ func TestTypedFailures(t *testing.T) {
 		cause ledger.Cause
 		says  string
 	}{
-		"name never was": {func(w *world, _ *channel) { w.source.Channel = "nobody_here" }, ledger.CauseVanished, "nobody_here"},
-		"a person":       {func(w *world, _ *channel) { w.source.Channel = "some_person" }, ledger.CauseNotFeed, "person"},
-		"private":        {func(w *world, c *channel) { c.err = tgerr.New(400, "CHANNEL_PRIVATE") }, ledger.CausePrivate, "port_example"},
+		"name never was":                       {func(w *world, _ *channel) { w.source.Channel = "nobody_here" }, ledger.CauseVanished, "nobody_here"},
+		"a person":                             {func(w *world, _ *channel) { w.source.Channel = "some_person" }, ledger.CauseNotFeed, "person"},
+		"private":                              {func(w *world, c *channel) { c.err = tgerr.New(400, "CHANNEL_PRIVATE") }, ledger.CausePrivate, "port_example"},
 		"private, as the documentation has it": {func(w *world, c *channel) { c.err = tgerr.New(406, "CHANNEL_PRIVATE") }, ledger.CausePrivate, "port_example"},
-		"gone": {func(w *world, c *channel) { c.err = tgerr.New(400, "CHANNEL_INVALID") }, ledger.CauseVanished, "port_example"},
+		"gone":                                 {func(w *world, c *channel) { c.err = tgerr.New(400, "CHANNEL_INVALID") }, ledger.CauseVanished, "port_example"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
