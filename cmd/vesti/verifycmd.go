@@ -43,7 +43,7 @@ func (c *call) verify(ctx context.Context, a *App, repair bool) error {
 		fmt.Fprintf(w, "%d events (%d of another version), %d posts: %d pending, %d classified, %d parked; %d sources, %d texts\n",
 			report.Events, report.Unknown, report.Posts, report.Pending, report.Classified, report.Parked, report.Sources, report.Texts)
 		for _, p := range report.Found {
-			fmt.Fprintf(w, "problem: %+v\n", p)
+			fmt.Fprintf(w, "problem: %s\n", p)
 		}
 		fmt.Fprintf(w, "%d problems, %d repaired\n", report.Problems, report.Repaired)
 	}); err != nil {

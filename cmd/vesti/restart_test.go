@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"vesti.nixg.ru/crawl"
+	"vesti.nixg.ru/ledger"
+)
+
+// A server that is killed while it crawls and classifies, again and again, ends
+// with every post there, each classified once.
+func TestKilledServer(t *testing.T) {
+	const posts, kills = 300, 4
+	d := newDesk(t)
+	d.sources(oneSource(staticFeed(t, posts).URL))
+	for range kills {
+		s := d.serve()
+		wait := time.NewTimer(time.Duration(rand.IntN(1500)) * time.Millisecond)
+		<-wait.C
+		s.kill()
+	}
+	s := d.serve()
+	eventually(t, "all posts are classified", func() error {
+		var st statusResult
+		d.json(exitDone, &st, "status")
+		if st.Queue.DoneToday != posts || st.Queue.Pending+st.Queue.Processing > 0 {
+			// A killed run leaves its source due at once, or in its normal turn.
+			_ = d.try("crawl", "--all")
+			return fmt.Errorf("queue: %+v", st.Queue)
+		}
+		return nil
+	})
+	d.do(exitDone, "verify")
+	if code := s.stop(); code != exitDone {
+		t.Errorf("SIGTERM: exit code %d\n%s", code, s.logged())
+	}
+	inApp(t, d, func(ctx context.Context, a *App) {
+		decided := map[ledger.PostNum]int{}
+		for after := ledger.Seq(0); ; {
+			events, err := a.log.Read(ctx, after, 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(events) == 0 {
+				break
+			}
+			for _, e := range events {
+				if e.Type == ledger.TypePostClassified {
+					decided[e.Post]++
+				}
+			}
+			after = events[len(events)-1].Seq
+		}
+		if len(decided) != posts {
+			t.Errorf("%d posts were classified", len(decided))
+		}
+		for post, n := range decided {
+			if n != 1 {
+				t.Errorf("post %d was classified %d times", post, n)
+			}
+		}
+	})
+}
+
+// A command that a server carries out ends with its caller, and the server goes
+// on.
+func TestCallerGoesAway(t *testing.T) {
+	arrived := make(chan struct{}, 100)
+	hang := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		<-r.Context().Done()
+	}))
+	defer hang.Close()
+	d := newDesk(t)
+	d.sources("sources: []\n")
+	s := d.serve()
+	d.sources(oneSource(hang.URL))
+	d.do(exitDone, "sources", "reload")
+	caller := d.command("crawl", "--all")
+	if err := caller.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-arrived
+	_ = caller.Process.Kill()
+	_ = caller.Wait()
+	if code := s.stop(); code != exitDone {
+		t.Errorf("SIGTERM: exit code %d\n%s", code, s.logged())
+	}
+}
+
+// A broken registry or rules file leaves the running one in force and says
+// where it is broken.
+func TestBrokenFilesLeaveTheOldOnesInForce(t *testing.T) {
+	d := newDesk(t)
+	d.sources(oneSource(staticFeed(t, 3).URL))
+	s := d.serve()
+	d.sources("sources:\n  - {slug: one, nmae: One}\n")
+	e := d.try("sources", "reload")
+	if e.code != exitUsage || !strings.Contains(e.stderr, "sources.yaml:2") || !strings.Contains(e.stderr, "nmae") {
+		t.Errorf("reload of a broken file: exit code %d, %s", e.code, e.stderr)
+	}
+	var sum crawl.Summary
+	d.json(exitDone, &sum, "crawl", "--all")
+	if sum.Sources != 1 {
+		t.Errorf("%d sources in force, want the old one", sum.Sources)
+	}
+	d.write("rules.yaml", "directions:\n  linux: {oops}\n")
+	eventually(t, "the log tells of the broken rules", func() error {
+		if !strings.Contains(s.logged(), "old rules stay in force") {
+			return fmt.Errorf("not yet")
+		}
+		return nil
+	})
+}
+
+// An edited rules file holds for the posts that come after, without a restart.
+func TestChangedRuleHolds(t *testing.T) {
+	d := newDesk(t)
+	d.sources(oneSource(staticFeed(t, 2).URL))
+	s := d.serve()
+	classifiedAs := func(source string, direction ledger.Direction) {
+		t.Helper()
+		eventually(t, "posts of "+source+" are classified", func() error {
+			var found searchResult
+			d.json(exitDone, &found, "search", "--source", source, "kernel")
+			if found.Total != 2 || found.Hits[0].Direction != direction || found.Hits[1].Direction != direction {
+				return fmt.Errorf("found %+v", found.Hits)
+			}
+			return nil
+		})
+	}
+	classifiedAs("one", "linux")
+	d.write("rules.yaml", "version: 1\ndirections:\n  games:\n    - {rule: test, weight: 9, keywords: [kernel]}\n")
+	eventually(t, "the new rules are in force", func() error {
+		if !strings.Contains(s.logged(), "new keyword rules are in force") {
+			return fmt.Errorf("not yet\n%s", s.logged())
+		}
+		return nil
+	})
+	again := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `<rss version="2.0"><channel><title>second</title>
+			<item><title>First</title><guid>1</guid><description>A kernel of corn is not what most people mean by it.</description></item>
+			<item><title>Second</title><guid>2</guid><description>Another kernel, another day, and a text that nobody had before.</description></item>
+			</channel></rss>`)
+	}))
+	defer again.Close()
+	d.sources(strings.Replace(oneSource(again.URL), "slug: one", "slug: two", 1))
+	d.do(exitDone, "sources", "reload")
+	classifiedAs("two", "games")
+}
