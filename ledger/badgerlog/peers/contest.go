@@ -163,7 +163,9 @@ func (c *contest) timed(ctx context.Context, m measure, section func(context.Con
 	if err != nil {
 		return tally{}, err
 	}
+	before := cpuTime()
 	t, err := section(ctx)
+	cpu := cpuTime() - before
 	if err := errors.Join(err, stop()); err != nil {
 		return t, err
 	}
@@ -172,8 +174,20 @@ func (c *contest) timed(ctx context.Context, m measure, section func(context.Con
 	}
 	c.rates[m] = append(c.rates[m], t.rate())
 	c.log.Info("measured", "contestant", m.contestant, "class", m.class, "work", m.work, "mode", m.mode,
-		"posts", t.posts, "seconds", fmt.Sprintf("%.2f", t.elapsed.Seconds()), "per_s", int(t.rate()))
+		"posts", t.posts, "seconds", fmt.Sprintf("%.2f", t.elapsed.Seconds()), "per_s", int(t.rate()),
+		"cpu_us_per_post", cpu.Microseconds()/int64(t.posts), "cores_used", fmt.Sprintf("%.2f", cpu.Seconds()/t.elapsed.Seconds()))
 	return t, nil
+}
+
+// cpuTime is the processor time that this process has used. It tells, on a
+// machine with other work to do, a section that had to wait for a processor from a slow one; what a
+// server uses is not in it.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // profile takes a CPU profile of a section of vesti's, where wanted; a later
