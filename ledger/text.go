@@ -29,7 +29,69 @@ const (
 // U+0020, trimmed. It folds neither case nor compatibility forms, which carry
 // meaning.
 func Normalise(text string) string {
-	text = norm.NFC.String(dropInvisible(strings.ToValidUTF8(text, "\uFFFD")))
+	if n, ok := normalisePlain(text); ok {
+		return n
+	}
+	return collapseSpace(norm.NFC.String(dropInvisible(strings.ToValidUTF8(text, "\uFFFD"))))
+}
+
+// normalisePlain is Normalise for texts of plain characters, which most are:
+// one pass, and no copy where nothing changes. ok is false for other texts.
+func normalisePlain(text string) (n string, ok bool) {
+	var b []byte
+	copied := 0 // of text into b, once there is one
+	space := true
+	for i := 0; i < len(text); {
+		r, size := rune(text[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(text[i:])
+		}
+		switch {
+		case unicode.IsSpace(r):
+			if r != ' ' || space { // else it stays as it is
+				if b == nil {
+					b = make([]byte, 0, len(text))
+				}
+				b = append(b, text[copied:i]...)
+				if !space {
+					b = append(b, ' ')
+				}
+				copied = i + size
+			}
+			space = true
+		case !plain(r) || r == utf8.RuneError && size == 1:
+			return "", false
+		default:
+			space = false
+		}
+		i += size
+	}
+	if b == nil {
+		return strings.TrimSuffix(text, " "), true
+	}
+	b = append(b, text[copied:]...)
+	return strings.TrimSuffix(string(b), " "), true
+}
+
+// plain reports whether r is visible and no part of any composition: Latin,
+// Cyrillic, and the usual punctuation and signs, in the order of how often they
+// come. It need not know all such characters.
+func plain(r rune) bool {
+	switch {
+	case r < 0x80,
+		r >= 0x400 && r < 0x483, r >= 0x48A && r < 0x530, // Cyrillic but its combining marks
+		r >= 0x80 && r < 0x300 && r != 0xAD,
+		r >= 0x2010 && r < 0x2028, r >= 0x2030 && r < 0x205F, // dashes, quotes, ellipsis
+		r >= 0x20A0 && r < 0x20C0, // currencies
+		r == 0x2116, r == 0x2122:
+		return true
+	default:
+		return false
+	}
+}
+
+// collapseSpace makes each run of white space one space and trims.
+func collapseSpace(text string) string {
 	if isNormalSpace(text) {
 		return text
 	}

@@ -67,8 +67,13 @@ func TestChangedWords(t *testing.T) {
 func FuzzNormalise(f *testing.F) {
 	f.Add("Новыи\u0306 е\u0308ж\u200b уехал \xff")
 	f.Add("\u1100\u1161\u11a8 \u0344 \u2126")
+	f.Add("  два \n\n слова \u00a0\u2026 ")
 	f.Fuzz(func(t *testing.T, s string) {
 		n := ledger.Normalise(s)
+		// A character that is not plain sends the same text the long way round.
+		if long := strings.TrimSuffix(ledger.Normalise(s+" \u4e00"), "\u4e00"); strings.TrimSuffix(long, " ") != n {
+			t.Fatalf("Normalise(%q) = %q, the long way %q", s, n, long)
+		}
 		if again := ledger.Normalise(n); again != n {
 			t.Fatalf("not idempotent: %q -> %q -> %q", s, n, again)
 		}

@@ -56,6 +56,9 @@ type appender struct {
 	seq    ledger.Seq
 	hints  time.Time // when the cursors were last written
 	batch  []stepRef
+	// inHand has the records of claimed posts as they are in the store: only the
+	// appender writes records, and what is claimed will be written again soon.
+	inHand map[ledger.PostNum]postRecord
 }
 
 // stepRef is a step of a request, with its result in the running group.
@@ -66,7 +69,7 @@ type stepRef struct {
 }
 
 func newAppender(l *Log, last ledger.Seq) *appender {
-	return &appender{log: l, requests: make(chan *request, queueLen), ended: make(chan struct{}), seq: last}
+	return &appender{log: l, requests: make(chan *request, queueLen), ended: make(chan struct{}), seq: last, inHand: make(map[ledger.PostNum]postRecord)}
 }
 
 // submit queues a request. It waits while the queue is full.
@@ -242,10 +245,11 @@ func (a *appender) runGroup(steps []stepRef) error {
 func (a *appender) begin() *group {
 	now := a.log.now()
 	return &group{
-		log:  a.log,
-		txn:  a.log.db.NewTransaction(true),
-		at:   time.UnixMicro(now.UnixMicro()).UTC(),
-		last: a.seq,
+		log:   a.log,
+		txn:   a.log.db.NewTransaction(true),
+		at:    time.UnixMicro(now.UnixMicro()).UTC(),
+		last:  a.seq,
+		posts: make(map[ledger.PostNum]postRecord),
 	}
 }
 
@@ -271,12 +275,24 @@ func (a *appender) finish(g *group) error {
 	}
 	a.log.failpoint("commit.after")
 	a.seq = g.last
+	a.keep(g.posts)
 	a.log.head.advance(g.last)
 	a.log.queue.settle(g.effects, g.last)
 	for _, f := range g.counted {
 		f()
 	}
 	return nil
+}
+
+// keep brings the records of claimed posts up to date.
+func (a *appender) keep(written map[ledger.PostNum]postRecord) {
+	for num, rec := range written {
+		if a.log.queue.live(rec.claim) {
+			a.inHand[num] = rec
+		} else {
+			delete(a.inHand, num)
+		}
+	}
 }
 
 // fail ends the appender's work for good: after a failed commit Badger may show
@@ -297,7 +313,8 @@ type group struct {
 	log     *Log
 	txn     *badger.Txn
 	at      time.Time
-	last    ledger.Seq // the newest Seq, given out in this group or before
+	last    ledger.Seq                    // the newest Seq, given out in this group or before
+	posts   map[ledger.PostNum]postRecord // as written in this group
 	effects []effect
 	counted []func() // what metrics learn once the group is durable
 	wrote   bool

@@ -518,7 +518,7 @@ func (c *checker) bodies() error {
 			c.problem(key, deleteFix(key), "no event: %v", err)
 			return nil
 		}
-		text, err := c.log.texts.unpack(value)
+		text, err := c.log.texts.unpack(value, 0)
 		if err != nil {
 			c.problem(key, nil, "%v", err)
 			return nil

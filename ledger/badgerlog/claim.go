@@ -84,15 +84,19 @@ func (l *Log) tryClaim(ctx context.Context, stages uint8, worker string) (ledger
 // errNoGrant: this post cannot be claimed, the next one may.
 var errNoGrant = errors.New("not to be granted")
 
+// basis is what a claim was granted on.
+type basis struct {
+	rec     postRecord
+	version uint64 // of the record in the store; 0 where it was not noted
+	item    ledger.Item
+}
+
 // grant reads the post for its claim and queues the claim's record.
 func (l *Log) grant(ctx context.Context, post ledger.PostNum, h hand) (ledger.Claim, error) {
-	rec, item, err := l.readForClaim(post, h.asOf, false)
-	if err != nil || rec.where() != h.place || l.queue.live(rec.claim) {
-		// The shared view may be behind; what it says against a claim must be so now.
-		rec, item, err = l.readForClaim(post, h.asOf, true)
-	}
+	b, err := l.basis(post, h)
+	rec := b.rec
 	switch {
-	case errors.Is(err, ledger.ErrNotFound) || err == nil && (rec.where() != h.place || l.queue.live(rec.claim)):
+	case errors.Is(err, ledger.ErrNotFound) || err == nil && !l.grantable(rec, h):
 		// An entry that nothing stands behind, or one that is settled by now.
 		l.queue.abandon(post, h.claim, false)
 		return ledger.Claim{}, errNoGrant
@@ -103,15 +107,56 @@ func (l *Log) grant(ctx context.Context, post ledger.PostNum, h hand) (ledger.Cl
 		return ledger.Claim{}, l.park(ctx, post, h, ledger.CauseLease,
 			fmt.Sprintf("the process died %d times while it was in hand", l.opts.MaxAttempts))
 	}
-	if err := l.appender.submit(ctx, one(0, func(g *group) error { return g.claim(h, rec.state.Revision) })); err != nil {
+	if err := l.appender.submit(ctx, one(0, func(g *group) error { return g.claim(h, b) })); err != nil {
 		return ledger.Claim{}, err
 	}
 	l.failpoint("claim.granted")
 	return ledger.Claim{
 		Post: post, ID: rec.id, Worker: h.worker, Token: uint64(h.claim), Lease: h.lease,
 		Attempt: rec.state.Attempt + 1, Revision: rec.state.Revision, Lane: rec.state.Lane, Stage: rec.state.Stage,
-		Item: item,
+		Item: b.item,
 	}, nil
+}
+
+// grantable reports whether a record bears a grant out.
+func (l *Log) grantable(rec postRecord, h hand) bool {
+	return rec.where() == h.place && !l.queue.live(rec.claim)
+}
+
+// basis reads what a claim needs: what was read ahead where that is fresh
+// enough, else from the shared view, and from the present where that view says
+// something against the claim.
+func (l *Log) basis(post ledger.PostNum, h hand) (basis, error) {
+	if h.ahead == nil || h.ahead.asOf < h.asOf {
+		l.readAhead(h.place.queue) // for those that follow
+	}
+	if h.ahead != nil && h.ahead.asOf >= h.asOf {
+		if b, err := l.unpackAhead(post, h.ahead); err == nil && l.grantable(b.rec, h) {
+			return b, nil
+		}
+	}
+	b, err := l.readForClaim(post, h.asOf, false)
+	if err != nil || !l.grantable(b.rec, h) {
+		return l.readForClaim(post, h.asOf, true)
+	}
+	return b, nil
+}
+
+func (l *Log) unpackAhead(post ledger.PostNum, a *ahead) (basis, error) {
+	b := basis{version: a.version}
+	var err error
+	if b.rec, err = decodePost(post, a.record); err != nil {
+		return b, err
+	}
+	f, ok := codec.DecodeEvent(ledger.Seq(post), a.event).Payload.(ledger.PostFetched)
+	if !ok {
+		return b, errUnreadable
+	}
+	b.item = f.Item
+	if a.text != nil {
+		b.item.Text, err = l.texts.unpack(a.text, f.TextLen)
+	}
+	return b, err
 }
 
 // park takes a post that cannot be worked on out of the queue.
@@ -129,15 +174,15 @@ func (l *Log) park(ctx context.Context, post ledger.PostNum, h hand, cause ledge
 }
 
 // readForClaim reads a post's record and what is needed to judge it.
-func (l *Log) readForClaim(post ledger.PostNum, upTo ledger.Seq, fresh bool) (rec postRecord, item ledger.Item, err error) {
+func (l *Log) readForClaim(post ledger.PostNum, upTo ledger.Seq, fresh bool) (b basis, err error) {
 	err = l.snapshot.view(l, upTo, fresh, func(txn *badger.Txn) error {
-		if rec, err = readPost(txn, post); err != nil {
+		if b.rec, err = readPost(txn, post); err != nil {
 			return err
 		}
-		item, err = l.readItem(txn, rec)
+		b.item, err = l.readItem(txn, b.rec)
 		return err
 	})
-	return rec, item, err
+	return b, err
 }
 
 // errUnreadable: an event that is needed does not decode.
@@ -177,12 +222,12 @@ func (l *Log) readItem(txn *badger.Txn, rec postRecord) (ledger.Item, error) {
 }
 
 // claim records a grant, or refuses it where the post is not as it was read.
-func (g *group) claim(h hand, revision int) error {
-	rec, err := g.post(h.place.post)
+func (g *group) claim(h hand, b basis) error {
+	rec, err := g.unchanged(b)
 	if err != nil {
 		return err
 	}
-	if rec.where() != h.place || rec.state.Revision != revision || g.log.queue.live(rec.claim) {
+	if !g.log.grantable(rec, h) || rec.state.Revision != b.rec.state.Revision {
 		g.effects = append(g.effects, effect{before: rec, after: rec, refused: h.claim})
 		g.count(g.log.metrics.refused.Inc)
 		return nil
@@ -193,6 +238,21 @@ func (g *group) claim(h hand, revision int) error {
 	}
 	after.claim = h.claim
 	return g.putPost(rec, after)
+}
+
+// unchanged returns the post's record as it is now: the one that was read, where
+// the version in the store is still the same, else it reads it.
+func (g *group) unchanged(b basis) (postRecord, error) {
+	if rec, ok := g.posts[b.rec.num]; ok {
+		return rec, nil
+	}
+	if b.version != 0 {
+		item, err := g.txn.Get(postKey(b.rec.num))
+		if err == nil && item.Version() == b.version {
+			return b.rec, nil
+		}
+	}
+	return g.post(b.rec.num)
 }
 
 // Heartbeat renews the claim's lease and returns the claim with the new one. It

@@ -1,7 +1,7 @@
 package badgerlog
 
 import (
-	"container/heap"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -30,6 +30,8 @@ const (
 type dispenser struct {
 	db *badger.DB
 
+	reading sync.Mutex // held by whoever reads ahead
+
 	mu      sync.Mutex
 	queues  [ledger.StageCount][ledger.LaneCount]queue
 	inHand  map[ledger.PostNum]*hand
@@ -45,15 +47,16 @@ type dispenser struct {
 // queue is the part of one queue that is in memory: all of its entries up to
 // cursor that nobody has in hand, and of those after it none.
 type queue struct {
-	ready    seqHeap
+	ready    []entry    // in the order of their Seq
 	cursor   ledger.Seq // entries up to it were read or offered
 	complete bool       // no entry is after cursor
 }
 
 // entry is a post that can be claimed.
 type entry struct {
-	seq  ledger.Seq
-	post ledger.PostNum
+	seq   ledger.Seq
+	post  ledger.PostNum
+	ahead *ahead // what was read ahead for it; nil for nothing
 }
 
 // hand is a post in a worker's hands.
@@ -64,6 +67,7 @@ type hand struct {
 	worker string
 	ending bool       // its lease is over and the appender was told
 	asOf   ledger.Seq // what it is granted on must be no older
+	ahead  *ahead
 }
 
 // waiter is a caller of Claim that waits for work of some stages.
@@ -113,7 +117,7 @@ func (d *dispenser) next(stages uint8, worker string, lease time.Time) (ledger.P
 		if err != nil || !ok {
 			return 0, hand{}, false, err
 		}
-		e := heap.Pop(&d.queue(q).ready).(entry) //nolint:errcheck,forcetypeassert // the heap holds nothing else
+		e := d.queue(q).first()
 		if d.inHand[e.post] != nil {
 			continue // offered twice
 		}
@@ -124,6 +128,7 @@ func (d *dispenser) next(stages uint8, worker string, lease time.Time) (ledger.P
 			lease:  lease,
 			worker: worker,
 			asOf:   max(ledger.Seq(e.post), e.seq, d.changed),
+			ahead:  e.ahead,
 		}
 		d.inHand[e.post] = &h
 		return e.post, h, true, nil
@@ -211,7 +216,7 @@ func (d *dispenser) refill(id queueID) error {
 				return fmt.Errorf("read %q: %w", it.Item().Key(), err)
 			}
 			q.cursor = e.seq
-			heap.Push(&q.ready, e)
+			q.add(e)
 		}
 		return nil
 	})
@@ -284,10 +289,10 @@ func (d *dispenser) offer(p place) {
 	q := d.queue(p.queue)
 	switch {
 	case p.seq <= q.cursor: // it was in hand
-		heap.Push(&q.ready, entry{p.seq, p.post})
+		q.add(entry{seq: p.seq, post: p.post})
 	case q.complete && len(q.ready) < bufferLimit:
 		q.cursor = p.seq
-		heap.Push(&q.ready, entry{p.seq, p.post})
+		q.add(entry{seq: p.seq, post: p.post})
 	default:
 		q.complete = false // a refill will read it
 	}
@@ -426,17 +431,19 @@ func (d *dispenser) cursors() []byte {
 	return b
 }
 
-// seqHeap has the oldest entry first.
-type seqHeap []entry
+// add puts an entry in its place, which is mostly the end.
+func (q *queue) add(e entry) {
+	i := len(q.ready)
+	if i > 0 && q.ready[i-1].seq > e.seq {
+		i, _ = slices.BinarySearchFunc(q.ready, e.seq, func(e entry, s ledger.Seq) int { return cmp.Compare(e.seq, s) })
+	}
+	q.ready = slices.Insert(q.ready, i, e)
+}
 
-func (h seqHeap) Len() int           { return len(h) }
-func (h seqHeap) Less(i, j int) bool { return h[i].seq < h[j].seq }
-func (h seqHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *seqHeap) Push(x any)        { *h = append(*h, x.(entry)) } //nolint:errcheck,forcetypeassert // entries only
-
-func (h *seqHeap) Pop() any {
-	old := *h
-	e := old[len(old)-1]
-	*h = old[:len(old)-1]
+// first takes the oldest entry.
+func (q *queue) first() entry {
+	e := q.ready[0]
+	q.ready[0] = entry{}
+	q.ready = q.ready[1:]
 	return e
 }

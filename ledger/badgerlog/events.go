@@ -61,7 +61,15 @@ func (g *group) putText(seq ledger.Seq, packed []byte) error {
 }
 
 // post reads a post's record.
-func (g *group) post(num ledger.PostNum) (postRecord, error) { return readPost(g.txn, num) }
+func (g *group) post(num ledger.PostNum) (postRecord, error) {
+	if rec, ok := g.posts[num]; ok {
+		return rec, nil
+	}
+	if rec, ok := g.log.appender.inHand[num]; ok {
+		return rec, nil
+	}
+	return readPost(g.txn, num)
+}
 
 func readPost(txn *badger.Txn, num ledger.PostNum) (postRecord, error) {
 	b, err := txnGet(txn, postKey(num))
@@ -93,6 +101,7 @@ func (g *group) putPost(before, after postRecord) error {
 			}
 		}
 	}
+	g.posts[after.num] = after
 	g.effects = append(g.effects, effect{before: before, after: after})
 	return g.set(postKey(after.num), after.encode())
 }
@@ -128,7 +137,7 @@ func readText(txn *badger.Txn, t *texts, seq ledger.Seq) (string, error) {
 	var text string
 	err = item.Value(func(v []byte) error {
 		var err error
-		text, err = t.unpack(v)
+		text, err = t.unpack(v, 0)
 		return err
 	})
 	if err != nil {

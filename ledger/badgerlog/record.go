@@ -3,11 +3,11 @@ package badgerlog
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
 	"vesti.nixg.ru/ledger"
-	"vesti.nixg.ru/ledger/codec"
 )
 
 // postRecord is what p holds of a post: the fold of its events and what the
@@ -40,54 +40,130 @@ var errRecord = errors.New("record does not decode")
 
 const recordVersion = 1
 
+// The parts of a record that most posts do not have, as bits of its mask, in
+// the order in which they stand.
+const (
+	hasPlace = 1 << iota // where it is not the post's number
+	hasText              // likewise
+	hasRevised
+	hasDecision
+	hasLinked
+	hasClaim
+	hasDeaths
+	hasCarriers
+	hasAttempt
+	hasRevision
+	hasQueued
+	hasNotBefore
+	hasDirection
+	hasScores
+	hasDecided
+	hasVerdict
+	hasCorrected
+	hasCause
+	hasStory
+	isProvisional
+	isReviewed
+	isRemoved
+	isExpired
+)
+
+// encode is read and written for every claim, so that it is no codec's affair:
+// the parts that every post has, and a mask for the others.
 func (r postRecord) encode() []byte {
-	b := make([]byte, 0, 128)
-	b = append(b, recordVersion)
+	s := &r.state
+	b := make([]byte, 8, 112)
+	b[0], b[1], b[2], b[3] = recordVersion, byte(s.Status), byte(s.Lane), byte(s.Stage)
 	b = append(b, r.id[:]...)
-	n := uint64(r.num)
-	// These are mostly the post's own number: their distance to it is one byte.
-	b = binary.AppendUvarint(b, uint64(r.place)-n)
-	b = binary.AppendUvarint(b, uint64(r.text)-n)
-	b = binary.AppendUvarint(b, uint64(r.revised))
-	b = binary.AppendUvarint(b, uint64(r.decision))
-	b = binary.AppendUvarint(b, uint64(r.linked))
-	b = binary.AppendUvarint(b, uint64(r.claim))
-	b = append(b, r.deaths)
-	b = binary.AppendUvarint(b, uint64(len(r.carriers)))
-	for _, c := range r.carriers {
-		b = binary.AppendUvarint(b, uint64(len(c)))
-		b = append(b, c...)
+	w := writer{b: b}
+	w.uint(hasPlace, distance(uint64(r.place), r.num))
+	w.uint(hasText, distance(uint64(r.text), r.num))
+	w.uint(hasRevised, uint64(r.revised))
+	w.uint(hasDecision, uint64(r.decision))
+	w.uint(hasLinked, uint64(r.linked))
+	w.uint(hasClaim, uint64(r.claim))
+	w.uint(hasDeaths, uint64(r.deaths))
+	if len(r.carriers) > 0 {
+		w.uint(hasCarriers, uint64(len(r.carriers)))
+		for _, c := range r.carriers {
+			w.b = appendString(w.b, string(c))
+		}
 	}
-	return codec.AppendPostState(b, r.state)
+	w.uint(hasAttempt, uint64(s.Attempt))   //nolint:gosec // not negative
+	w.uint(hasRevision, uint64(s.Revision)) //nolint:gosec // not negative
+	w.time(hasQueued, s.Queued)
+	w.time(hasNotBefore, s.NotBefore)
+	w.string(hasDirection, string(s.Direction))
+	if s.Relevance != 0 || s.Interest != 0 {
+		w.mask |= hasScores
+		w.b = binary.BigEndian.AppendUint64(w.b, math.Float64bits(s.Relevance))
+		w.b = binary.BigEndian.AppendUint64(w.b, math.Float64bits(s.Interest))
+	}
+	w.time(hasDecided, s.Decided)
+	w.string(hasVerdict, string(s.Verdict))
+	w.string(hasCorrected, string(s.Corrected))
+	w.string(hasCause, string(s.Cause))
+	w.uint(hasStory, uint64(s.Story))
+	w.flag(isProvisional, s.Provisional)
+	w.flag(isReviewed, s.Reviewed)
+	w.flag(isRemoved, s.Removed)
+	w.flag(isExpired, s.Expired)
+	binary.BigEndian.PutUint32(w.b[4:], w.mask)
+	return w.b
 }
+
+// distance is n as seen from the post's number, which it is never below.
+func distance(n uint64, num ledger.PostNum) uint64 { return n - uint64(num) }
 
 func decodePost(num ledger.PostNum, b []byte) (postRecord, error) {
 	r := postRecord{num: num}
-	d := reader{b: b}
-	if d.byte() != recordVersion {
+	if len(b) < 8+len(r.id) || b[0] != recordVersion {
 		return r, errRecord
 	}
+	s := &r.state
+	s.Status, s.Lane, s.Stage = ledger.Status(b[1]), ledger.Lane(b[2]), ledger.Stage(b[3])
+	d := reader{mask: binary.BigEndian.Uint32(b[4:]), b: b[8:]}
 	copy(r.id[:], d.bytes(len(r.id)))
-	n := uint64(num)
-	r.place = ledger.Seq(d.uvarint() + n)
-	r.text = ledger.Seq(d.uvarint() + n)
-	r.revised = ledger.Seq(d.uvarint())
-	r.decision = ledger.Seq(d.uvarint())
-	r.linked = ledger.PostNum(d.uvarint())
-	r.claim = token(d.uvarint())
-	r.deaths = d.byte()
-	for range d.uvarint() {
+	r.place = ledger.Seq(d.uint(hasPlace) + uint64(num))
+	r.text = ledger.Seq(d.uint(hasText) + uint64(num))
+	r.revised = ledger.Seq(d.uint(hasRevised))
+	r.decision = ledger.Seq(d.uint(hasDecision))
+	r.linked = ledger.PostNum(d.uint(hasLinked))
+	r.claim = token(d.uint(hasClaim))
+	r.deaths = uint8(d.uint(hasDeaths)) //nolint:gosec // written from a uint8
+	for range d.uint(hasCarriers) {
 		if d.bad {
 			break
 		}
-		r.carriers = append(r.carriers, ledger.Slug(d.bytes(int(d.uvarint())))) //nolint:gosec // bytes checks it
+		r.carriers = append(r.carriers, ledger.Slug(d.string()))
 	}
-	if d.bad {
+	s.Attempt = int(d.uint(hasAttempt))   //nolint:gosec // written from an int
+	s.Revision = int(d.uint(hasRevision)) //nolint:gosec // written from an int
+	s.Queued = d.time(hasQueued)
+	s.NotBefore = d.time(hasNotBefore)
+	if d.mask&hasDirection != 0 {
+		s.Direction = ledger.Direction(d.string())
+	}
+	if d.mask&hasScores != 0 {
+		s.Relevance, s.Interest = math.Float64frombits(d.uint64()), math.Float64frombits(d.uint64())
+	}
+	s.Decided = d.time(hasDecided)
+	if d.mask&hasVerdict != 0 {
+		s.Verdict = ledger.Verdict(d.string())
+	}
+	if d.mask&hasCorrected != 0 {
+		s.Corrected = ledger.Direction(d.string())
+	}
+	if d.mask&hasCause != 0 {
+		s.Cause = ledger.Cause(d.string())
+	}
+	s.Story = ledger.PostNum(d.uint(hasStory))
+	s.Provisional, s.Reviewed = d.mask&isProvisional != 0, d.mask&isReviewed != 0
+	s.Removed, s.Expired = d.mask&isRemoved != 0, d.mask&isExpired != 0
+	if d.bad || len(d.b) > 0 {
 		return r, errRecord
 	}
-	var err error
-	r.state, err = codec.DecodePostState(d.b)
-	return r, err
+	return r, nil
 }
 
 // apply returns the record after e, an event of its post. All writers go
@@ -243,10 +319,49 @@ func withPost(posts []ledger.PostNum, n ledger.PostNum) []ledger.PostNum {
 	return append(posts, n)
 }
 
+// writer appends the parts that are there and notes them in the mask.
+type writer struct {
+	mask uint32
+	b    []byte
+}
+
+func (w *writer) flag(bit uint32, v bool) {
+	if v {
+		w.mask |= bit
+	}
+}
+
+func (w *writer) uint(bit uint32, v uint64) {
+	if v != 0 {
+		w.mask |= bit
+		w.b = binary.AppendUvarint(w.b, v)
+	}
+}
+
+func (w *writer) string(bit uint32, v string) {
+	if v != "" {
+		w.mask |= bit
+		w.b = appendString(w.b, v)
+	}
+}
+
+func (w *writer) time(bit uint32, v time.Time) {
+	if !v.IsZero() {
+		w.mask |= bit
+		w.b = binary.BigEndian.AppendUint64(w.b, uint64(v.UnixMicro())) //nolint:gosec // two's complement
+	}
+}
+
+func appendString(b []byte, s string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(s)))
+	return append(b, s...)
+}
+
 // reader takes a value apart; bad says that it ended too early.
 type reader struct {
-	b   []byte
-	bad bool
+	mask uint32
+	b    []byte
+	bad  bool
 }
 
 func (d *reader) bytes(n int) []byte {
@@ -259,13 +374,6 @@ func (d *reader) bytes(n int) []byte {
 	return v
 }
 
-func (d *reader) byte() byte {
-	if v := d.bytes(1); v != nil {
-		return v[0]
-	}
-	return 0
-}
-
 func (d *reader) uvarint() uint64 {
 	v, n := binary.Uvarint(d.b)
 	if n <= 0 {
@@ -274,4 +382,34 @@ func (d *reader) uvarint() uint64 {
 	}
 	d.b = d.b[n:]
 	return v
+}
+
+func (d *reader) uint(bit uint32) uint64 {
+	if d.mask&bit == 0 {
+		return 0
+	}
+	return d.uvarint()
+}
+
+func (d *reader) uint64() uint64 {
+	if b := d.bytes(8); b != nil {
+		return binary.BigEndian.Uint64(b)
+	}
+	return 0
+}
+
+func (d *reader) time(bit uint32) time.Time {
+	if d.mask&bit == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(d.uint64())).UTC() //nolint:gosec // two's complement
+}
+
+func (d *reader) string() string {
+	n := d.uvarint()
+	if n > uint64(len(d.b)) {
+		d.bad, d.b = true, nil
+		return ""
+	}
+	return string(d.bytes(int(n))) //nolint:gosec // at most len(b)
 }

@@ -51,7 +51,8 @@ func (t *texts) pack(text string) []byte {
 
 var errText = errors.New("stored text does not unpack")
 
-func (t *texts) unpack(b []byte) (string, error) {
+// unpack returns the text; size is its length where that is known, else 0.
+func (t *texts) unpack(b []byte, size int) (string, error) {
 	if len(b) == 0 {
 		return "", errText
 	}
@@ -59,7 +60,7 @@ func (t *texts) unpack(b []byte) (string, error) {
 	case textPlain:
 		return string(b[1:]), nil
 	case textZstd:
-		out, err := t.dec.DecodeAll(b[1:], nil)
+		out, err := t.dec.DecodeAll(b[1:], make([]byte, 0, min(size, ledger.MaxText)))
 		if err != nil {
 			return "", fmt.Errorf("%w: %w", errText, err)
 		}

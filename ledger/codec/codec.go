@@ -71,12 +71,18 @@ func DecodeEvent(seq ledger.Seq, b []byte) ledger.Event {
 		e.Payload = ledger.Unknown{Stored: e.Type, Raw: append([]byte(nil), rest...), Err: err.Error()}
 		return e
 	}
-	if f, ok := p.(ledger.PostFetched); ok {
-		f.Item.Source = e.Source // stored once
-		p = f
-	}
-	e.Payload = p
+	e.Payload = withSource(p, e.Source)
 	return e
+}
+
+// withSource fills in the source of an item, which is stored once, as its
+// event's.
+func withSource(p ledger.Payload, s ledger.Slug) ledger.Payload {
+	if f, ok := p.(ledger.PostFetched); ok {
+		f.Item.Source = s
+		return f
+	}
+	return p
 }
 
 // AppendPayload appends the payload's fields. Of an Unknown it appends the
@@ -104,11 +110,12 @@ func DecodePayload(t ledger.Type, version uint8, b []byte) (ledger.Payload, erro
 	if t.String() == "unknown" {
 		return nil, fmt.Errorf("type %d is of another version", t)
 	}
-	c := coder{decoding: true}
+	c := pool.get(string(b))
+	defer pool.put(c)
 	if err := c.parse(b); err != nil {
 		return nil, err
 	}
-	if err := upcast(upcasters(), t, version, &c); err != nil {
+	if err := upcast(upcasters(), t, version, c); err != nil {
 		return nil, err
 	}
 	p := c.decodePayload(t)

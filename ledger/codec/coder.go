@@ -3,6 +3,8 @@ package codec
 import (
 	"errors"
 	"math"
+	"slices"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -19,56 +21,97 @@ const maxField = 48
 type coder struct {
 	decoding bool
 	out      []byte
-	fields   [maxField + 1]field
+	src      string // what is decoded; the strings that are read are parts of it
+	fields   *[maxField + 1]field
+	set      []uint8 // the fields that parse has met
 	err      error
 }
 
-// field is a parsed field. A repeated one has its further values in more.
+// field is a parsed field. Of a repeated one, more holds the further values.
 type field struct {
-	set  bool
-	num  uint64 // varint and fixed64
-	data []byte // length-delimited
-	more [][]byte
+	set        bool
+	num        uint64 // varint and fixed64
+	start, end int    // of a length-delimited value in src
+	more       []span
+}
+
+type span struct{ start, end int }
+
+// decoders are used again: their tables of fields are large.
+type decoders struct{ pool sync.Pool }
+
+//nolint:gochecknoglobals // a cache of memory, of no effect on what is decoded
+var pool = decoders{sync.Pool{New: func() any { return &coder{decoding: true, fields: new([maxField + 1]field)} }}}
+
+func (d *decoders) get(src string) *coder {
+	c := d.pool.Get().(*coder) //nolint:errcheck,forcetypeassert // the pool holds nothing else
+	c.src = src
+	return c
+}
+
+func (d *decoders) put(c *coder) {
+	c.reset()
+	c.src, c.err = "", nil
+	d.pool.Put(c)
+}
+
+func (c *coder) reset() {
+	for _, n := range c.set {
+		c.fields[n] = field{}
+	}
+	c.set = c.set[:0]
 }
 
 var errMalformed = errors.New("malformed payload")
 
 // parse reads all fields of a message; those with unknown numbers are skipped.
 func (c *coder) parse(b []byte) error {
-	for len(b) > 0 {
-		n, typ, w := protowire.ConsumeTag(b)
+	at := 0
+	for at < len(b) {
+		n, typ, w := protowire.ConsumeTag(b[at:])
 		if w < 0 {
 			return errMalformed
 		}
-		b = b[w:]
+		at += w
 		var f field
 		switch typ {
 		case protowire.VarintType:
-			f.num, w = protowire.ConsumeVarint(b)
+			f.num, w = protowire.ConsumeVarint(b[at:])
 		case protowire.Fixed64Type:
-			f.num, w = protowire.ConsumeFixed64(b)
+			f.num, w = protowire.ConsumeFixed64(b[at:])
 		case protowire.BytesType:
-			f.data, w = protowire.ConsumeBytes(b)
+			var v []byte
+			v, w = protowire.ConsumeBytes(b[at:])
+			f.start, f.end = at+w-len(v), at+w
 		default:
-			w = protowire.ConsumeFieldValue(n, typ, b)
+			w = protowire.ConsumeFieldValue(n, typ, b[at:])
 		}
 		if w < 0 {
 			return errMalformed
 		}
-		b = b[w:]
+		at += w
 		if n > maxField {
 			continue
 		}
-		old := &c.fields[n]
-		if old.set && typ == protowire.BytesType {
-			old.more = append(old.more, f.data)
-			continue
-		}
-		f.set = true
-		*old = f
+		c.add(uint8(n), typ, f) //nolint:gosec // at most maxField
 	}
 	return nil
 }
+
+func (c *coder) add(n uint8, typ protowire.Type, f field) {
+	old := &c.fields[n]
+	if old.set && typ == protowire.BytesType {
+		old.more = append(old.more, span{f.start, f.end})
+		return
+	}
+	if !old.set {
+		c.set = append(c.set, n)
+	}
+	f.set = true
+	*old = f
+}
+
+func (c *coder) data(f *field) string { return c.src[f.start:f.end] }
 
 func (c *coder) tag(n protowire.Number, typ protowire.Type) {
 	c.out = protowire.AppendTag(c.out, n, typ)
@@ -79,7 +122,7 @@ type number = protowire.Number
 // stringField codes text of any kind. It need not be valid UTF-8.
 func stringField[T ~string](c *coder, n number, v *T) {
 	if c.decoding {
-		*v = T(c.fields[n].data)
+		*v = T(c.data(&c.fields[n]))
 		return
 	}
 	if *v != "" {
@@ -166,11 +209,11 @@ func timeField(c *coder, n number, v *time.Time) {
 // hashField codes 32 bytes.
 func hashField[T ~[32]byte](c *coder, n number, v *T) {
 	if c.decoding {
-		f := c.fields[n]
-		if f.set && len(f.data) != len(*v) {
+		f := &c.fields[n]
+		if f.set && f.end-f.start != len(*v) {
 			c.err = errMalformed
 		}
-		copy((*v)[:], f.data)
+		copy((*v)[:], c.data(f))
 		return
 	}
 	if *v != (T{}) {
@@ -181,13 +224,13 @@ func hashField[T ~[32]byte](c *coder, n number, v *T) {
 
 func stringsField(c *coder, n number, v *[]string) {
 	if c.decoding {
-		f := c.fields[n]
+		f := &c.fields[n]
 		if !f.set {
 			return
 		}
-		*v = append(*v, string(f.data))
+		*v = append(*v, c.data(f))
 		for _, d := range f.more {
-			*v = append(*v, string(d))
+			*v = append(*v, c.src[d.start:d.end])
 		}
 		return
 	}
@@ -197,65 +240,67 @@ func stringsField(c *coder, n number, v *[]string) {
 	}
 }
 
-// messageField codes a struct inside another; list names its fields.
-func messageField[T any](c *coder, n number, v *T, list func(*coder, *T)) {
+// messageField codes a struct inside another; list names its fields. A zero
+// struct is left out.
+func messageField[T comparable](c *coder, n number, v *T, list func(*coder, *T)) {
 	if c.decoding {
-		if f := c.fields[n]; f.set {
-			decodeInto(c, f.data, v, list)
+		if f := &c.fields[n]; f.set {
+			decodeInto(c, c.data(f), v, list)
 		}
 		return
 	}
-	inner := coder{}
-	list(&inner, v)
-	if len(inner.out) > 0 {
-		c.tag(n, protowire.BytesType)
-		c.out = protowire.AppendBytes(c.out, inner.out)
+	var zero T
+	if *v != zero {
+		encodeInto(c, n, v, list)
 	}
 }
 
 func messagesField[T any](c *coder, n number, v *[]T, list func(*coder, *T)) {
 	if c.decoding {
-		f := c.fields[n]
+		f := &c.fields[n]
 		if !f.set {
 			return
 		}
-		for _, d := range append([][]byte{f.data}, f.more...) {
-			var one T
-			decodeInto(c, d, &one, list)
-			*v = append(*v, one)
+		*v = make([]T, 1+len(f.more))
+		decodeInto(c, c.data(f), &(*v)[0], list)
+		for i, d := range f.more {
+			decodeInto(c, c.src[d.start:d.end], &(*v)[i+1], list)
 		}
 		return
 	}
 	for i := range *v {
-		inner := coder{}
-		list(&inner, &(*v)[i])
-		c.tag(n, protowire.BytesType)
-		c.out = protowire.AppendBytes(c.out, inner.out)
+		encodeInto(c, n, &(*v)[i], list)
 	}
 }
 
-func decodeInto[T any](c *coder, b []byte, v *T, list func(*coder, *T)) {
-	inner := coder{decoding: true}
-	if err := inner.parse(b); err != nil {
+// encodeInto writes a struct behind its length, for which it leaves the one
+// byte that is mostly enough.
+func encodeInto[T any](c *coder, n number, v *T, list func(*coder, *T)) {
+	c.tag(n, protowire.BytesType)
+	c.out = append(c.out, 0)
+	start := len(c.out)
+	list(c, v)
+	size := len(c.out) - start
+	if size < 0x80 {
+		c.out[start-1] = byte(size)
+		return
+	}
+	length := protowire.AppendVarint(nil, uint64(size)) //nolint:gosec // not negative
+	c.out = slices.Insert(c.out, start, length[1:]...)
+	c.out[start-1] = length[0]
+}
+
+func decodeInto[T any](c *coder, src string, v *T, list func(*coder, *T)) {
+	inner := pool.get(src)
+	defer pool.put(inner)
+	if err := inner.parse([]byte(src)); err != nil {
 		c.err = err
 		return
 	}
-	list(&inner, v)
+	list(inner, v)
 	if inner.err != nil {
 		c.err = inner.err
 	}
-}
-
-// AppendPostState appends the stored form of a post's folded state.
-func AppendPostState(dst []byte, s ledger.PostState) []byte {
-	c := coder{out: dst}
-	postState(&c, &s)
-	return c.out
-}
-
-// DecodePostState reads what AppendPostState wrote.
-func DecodePostState(b []byte) (ledger.PostState, error) {
-	return decodeState(b, postState)
 }
 
 // AppendSourceState appends the stored form of a source's folded state.
@@ -267,15 +312,12 @@ func AppendSourceState(dst []byte, s ledger.SourceState) []byte {
 
 // DecodeSourceState reads what AppendSourceState wrote.
 func DecodeSourceState(b []byte) (ledger.SourceState, error) {
-	return decodeState(b, sourceState)
-}
-
-func decodeState[T any](b []byte, list func(*coder, *T)) (T, error) {
-	var s T
-	c := coder{decoding: true}
+	var s ledger.SourceState
+	c := pool.get(string(b))
+	defer pool.put(c)
 	if err := c.parse(b); err != nil {
 		return s, err
 	}
-	list(&c, &s)
+	sourceState(c, &s)
 	return s, c.err
 }

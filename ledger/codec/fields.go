@@ -294,28 +294,6 @@ func bodiesDropped(c *coder, p *ledger.BodiesDropped) {
 	intField(c, 2, &p.Count)
 }
 
-func postState(c *coder, p *ledger.PostState) {
-	uintField(c, 1, &p.Status)
-	uintField(c, 2, &p.Lane)
-	uintField(c, 3, &p.Stage)
-	intField(c, 4, &p.Attempt)
-	intField(c, 5, &p.Revision)
-	timeField(c, 6, &p.Queued)
-	timeField(c, 7, &p.NotBefore)
-	boolField(c, 8, &p.Provisional)
-	stringField(c, 9, &p.Direction)
-	floatField(c, 10, &p.Relevance)
-	floatField(c, 11, &p.Interest)
-	timeField(c, 12, &p.Decided)
-	stringField(c, 13, &p.Verdict)
-	stringField(c, 14, &p.Corrected)
-	boolField(c, 15, &p.Reviewed)
-	stringField(c, 16, &p.Cause)
-	boolField(c, 17, &p.Removed)
-	uintField(c, 18, &p.Story)
-	boolField(c, 19, &p.Expired)
-}
-
 func sourceState(c *coder, p *ledger.SourceState) {
 	uintField(c, 1, &p.Status)
 	timeField(c, 2, &p.LastFetch)

@@ -81,15 +81,15 @@ func Exercise(t *testing.T, open Factory) {
 	}
 	t.Run("lease", func(t *testing.T) {
 		t.Parallel()
-		testLease(t, open(t, 30*time.Millisecond, time.Millisecond))
+		testLease(t, open(t, 500*time.Millisecond, time.Millisecond))
 	})
 	t.Run("poison", func(t *testing.T) {
 		t.Parallel()
-		testPoison(t, open(t, 30*time.Millisecond, time.Millisecond))
+		testPoison(t, open(t, 100*time.Millisecond, time.Millisecond))
 	})
 	t.Run("heartbeat", func(t *testing.T) {
 		t.Parallel()
-		testHeartbeat(t, open(t, 200*time.Millisecond, time.Millisecond))
+		testHeartbeat(t, open(t, 2*time.Second, time.Millisecond))
 	})
 	t.Run("closed", func(t *testing.T) {
 		t.Parallel()
