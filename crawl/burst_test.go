@@ -95,7 +95,9 @@ func newMould(body []byte) mould {
 }
 
 // cast is the feed with the number n at the end of each text.
-func (m mould) cast(n int) []byte { return bytes.Join(m, fmt.Appendf(nil, " This is copy number %d of it.", n)) }
+func (m mould) cast(n int) []byte {
+	return bytes.Join(m, fmt.Appendf(nil, " This is copy number %d of it.", n))
+}
 
 // watchHeap keeps the most that the heap had in use, until stop.
 func watchHeap(most *atomic.Uint64) (stop func()) {

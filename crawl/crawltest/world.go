@@ -12,7 +12,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"errors"
 	"log"
 	"math/big"
 	"net"
@@ -177,73 +176,6 @@ func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.read.Add(int64(n))
 	return n, err
-}
-
-// listener is a socket on loopback, or a queue of pipes.
-type listener struct {
-	net.Listener
-	pipes chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func (w *World) listen(t testing.TB) *listener {
-	t.Helper()
-	if w.inMemory {
-		return &listener{pipes: make(chan net.Conn), done: make(chan struct{})}
-	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &listener{Listener: l}
-}
-
-func (l *listener) dial(ctx context.Context) (net.Conn, error) {
-	if l.Listener != nil {
-		var d net.Dialer
-		return d.DialContext(ctx, "tcp", l.Listener.Addr().String())
-	}
-	client, server := net.Pipe()
-	select {
-	case l.pipes <- server:
-		return client, nil
-	case <-l.done:
-		return nil, errors.New("the world has ended")
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// Accept implements net.Listener.
-func (l *listener) Accept() (net.Conn, error) {
-	if l.Listener != nil {
-		return l.Listener.Accept()
-	}
-	select {
-	case c := <-l.pipes:
-		return c, nil
-	case <-l.done:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements net.Listener.
-func (l *listener) Close() error {
-	if l.Listener != nil {
-		return l.Listener.Close()
-	}
-	l.once.Do(func() { close(l.done) })
-	return nil
-}
-
-// Addr implements net.Listener.
-func (l *listener) Addr() net.Addr {
-	if l.Listener != nil {
-		return l.Listener.Addr()
-	}
-	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}
 }
 
 // The times between which certificates are valid: real clocks and fake ones
