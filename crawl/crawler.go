@@ -30,6 +30,10 @@ type Options struct {
 	Log   Log
 	Kinds map[ledger.Crawler]Kind
 	Drops *Drops // keeps what rules leave out; nil counts it only
+	// Pause tells the client of the pauses that the ledger remembers, so that a
+	// restart does not ask a host too early on behalf of another source; nil for
+	// nobody.
+	Pause func(rawURL string, until time.Time)
 
 	Intervals    map[ledger.Priority]time.Duration // in place of Priority.Interval
 	Concurrency  int                               // runs at once; default 16
@@ -115,6 +119,7 @@ func (c *Crawler) Reload(ctx context.Context, sources []Source) error {
 	for slug, e := range fresh {
 		old := c.entries[slug]
 		if old == nil {
+			c.remindOfPause(e)
 			continue
 		}
 		moved := old.src.FeedURL != e.src.FeedURL || old.src.Channel != e.src.Channel
@@ -128,6 +133,13 @@ func (c *Crawler) Reload(ctx context.Context, sources []Source) error {
 	c.mu.Unlock()
 	c.poke()
 	return nil
+}
+
+func (c *Crawler) remindOfPause(e *entry) {
+	until := e.state.ThrottledUntil
+	if c.opts.Pause != nil && e.src.FeedURL != "" && until.After(c.opts.Now()) {
+		c.opts.Pause(e.src.FeedAddress(e.state), until)
+	}
 }
 
 // SourceView is how a source stands.

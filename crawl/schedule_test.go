@@ -160,7 +160,12 @@ func TestThrottledSourcesWait(t *testing.T) {
 		if s := d.state(t, "a"); s.Status != ledger.SourceThrottle || s.ErrorCount != 0 || !s.ThrottledUntil.Equal(until) || s.HTTPStatus != 429 {
 			t.Errorf("throttled: %+v", s)
 		}
-		again := newDesk(t, kind, crawl.Options{Log: d.log}, feedSource("a", ledger.P0))
+		var paused string
+		pause := func(url string, at time.Time) { paused = url + " " + at.Sub(until).String() }
+		again := newDesk(t, kind, crawl.Options{Log: d.log, Pause: pause}, feedSource("a", ledger.P0))
+		if paused != "https://a.example/feed 0s" {
+			t.Errorf("the client was told of the pause %q", paused)
+		}
 		again.start(t)
 		time.Sleep(time.Until(until))
 		synctest.Wait()

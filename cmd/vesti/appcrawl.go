@@ -44,6 +44,7 @@ func (a *App) buildCrawler(ctx context.Context) error {
 			ledger.CrawlerTelegram: telegram,
 		},
 		Drops: a.drops,
+		Pause: client.Pause,
 		Intervals: map[ledger.Priority]time.Duration{
 			ledger.P0: a.cfg.IntervalP0, ledger.P1: a.cfg.IntervalP1, ledger.P2: a.cfg.IntervalP2,
 		},

@@ -86,13 +86,13 @@ func (ch *chain) hop(ctx context.Context) (*Response, error) {
 	return ch.answer(ctx, at, resp)
 }
 
-// paceKey is what requests are paced by: the host; the whole URL where the host
-// is one that the source's owner runs.
+// paceKey is what requests are paced by: the host, whatever the scheme and
+// port; the whole URL where the host is one that the source's owner runs.
 func (ch *chain) paceKey() string {
 	if ch.allowed() {
 		return ch.url.String()
 	}
-	return HostPort(ch.url)
+	return hostName(ch.url)
 }
 
 func (ch *chain) allowed() bool {

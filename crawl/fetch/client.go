@@ -27,7 +27,7 @@ type Resolver interface {
 // Options set a Client up. The zero value of each field takes its default.
 type Options struct {
 	UserAgent string   // default UserAgent("", "")
-	Proxy     *url.URL // http, https or socks5; default none, the environment is not asked
+	Proxy     *url.URL // http, https or socks5, for all but allowed private hosts; default none, the environment is not asked
 
 	MaxFeedBytes int64 // of a decompressed feed; default 10 MiB
 	MaxPageBytes int64 // of a decompressed page; default 4 MiB
@@ -137,7 +137,7 @@ func (c *Client) transport(private bool) *http.Transport {
 		DisableCompression:     true, // Accept-Encoding and the decoding are ours
 		ForceAttemptHTTP2:      true,
 	}
-	if c.opts.Proxy != nil {
+	if c.opts.Proxy != nil && !private {
 		t.Proxy = http.ProxyURL(c.opts.Proxy)
 		d.proxy = HostPort(c.opts.Proxy)
 	}
@@ -151,10 +151,12 @@ func (c *Client) Close() {
 }
 
 // Pause keeps every request away from the host of rawURL until then, as after
-// a 429. A restarted crawler hands over the pauses it had.
+// a 429; from that URL alone where the host is a private one that its source
+// allows. A restarted crawler hands over the pauses it had.
 func (c *Client) Pause(rawURL string, until time.Time) {
 	if u, err := parseURL(rawURL); err == nil {
-		c.pace.pause(HostPort(u), until)
+		c.pace.pause(hostName(u), until)
+		c.pace.pause(u.String(), until)
 	}
 }
 

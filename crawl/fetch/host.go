@@ -12,11 +12,14 @@ import (
 // closing dot, and the port, written out.
 func HostPort(u *url.URL) string {
 	port := u.Port()
-	if port == "" {
+	switch {
+	case port != "":
+	case u.Scheme == "https":
+		port = "443"
+	case u.Scheme == "socks5", u.Scheme == "socks5h":
+		port = "1080"
+	default:
 		port = "80"
-		if u.Scheme == "https" {
-			port = "443"
-		}
 	}
 	return net.JoinHostPort(hostName(u), port)
 }
