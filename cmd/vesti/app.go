@@ -17,6 +17,7 @@ import (
 	"vesti.nixg.ru/classify"
 	"vesti.nixg.ru/classify/keyword"
 	"vesti.nixg.ru/crawl"
+	"vesti.nixg.ru/crawl/fetch"
 	"vesti.nixg.ru/crawl/page"
 	"vesti.nixg.ru/crawl/telegram/mtproto"
 	"vesti.nixg.ru/httpui"
@@ -43,6 +44,7 @@ type App struct {
 	sources *sources.Sources
 	posts   *posts.Posts
 	search  *search.Search
+	client  *fetch.Client
 	crawler *crawl.Crawler
 	drops   *crawl.Drops
 	pages   *page.Extractor
@@ -82,6 +84,7 @@ func openApp(ctx context.Context, cfg Config, o appOptions) (*App, error) {
 // Close closes the store. What ran on it must have ended.
 func (a *App) Close() error {
 	a.pages.Close()
+	a.client.Close()
 	if a.telegram != nil {
 		if err := a.telegram.Close(); err != nil {
 			a.logger.Warn("close the Telegram account", "error", err)

@@ -52,16 +52,8 @@ func (a *App) buildCrawler(ctx context.Context) error {
 		Logger:      logger,
 		Registerer:  a.registry,
 	})
-	if err := a.reloadSources(ctx); err != nil {
-		return err
-	}
-	// Hosts that asked for a pause before a restart still have it.
-	for _, v := range a.crawler.Status() {
-		if until := v.State.ThrottledUntil; until.After(time.Now()) && v.Source.Crawler == ledger.CrawlerRSS {
-			client.Pause(v.Source.FeedAddress(v.State), until)
-		}
-	}
-	return nil
+	a.client = client
+	return a.reloadSources(ctx)
 }
 
 // reloadSources reads the registry again. A broken one leaves the running one

@@ -16,11 +16,11 @@ import (
 func newSources(c *call) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sources",
-		Short: "List, check, reload, reset, import and export sources",
+		Short: "List, find, check, reload, reset, import and export sources",
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newSourcesList(c), newSourcesCheck(c), newSourcesReload(c), newSourcesReset(c), newSourcesDropped(c),
-		newSourcesImport(c), newSourcesExport(c))
+		newSourcesImport(c), newSourcesExport(c), newSourcesDiscover(c), newSourcesPreview(c))
 	return cmd
 }
 
