@@ -95,7 +95,7 @@ func newQueued(c net.Conn) *queued {
 }
 
 func (q *queued) pump() {
-	defer q.Conn.Close()
+	defer func() { _ = q.Conn.Close() }()
 	defer close(q.broken)
 	for p := range q.writes {
 		if _, err := q.Conn.Write(p); err != nil {
