@@ -19,6 +19,7 @@ import (
 	"vesti.nixg.ru/classify"
 	"vesti.nixg.ru/crawl"
 	"vesti.nixg.ru/httpui"
+	"vesti.nixg.ru/httpui/auth"
 	"vesti.nixg.ru/ledger"
 	"vesti.nixg.ru/ledger/badgerlog"
 	"vesti.nixg.ru/ledger/ledgertest"
@@ -96,6 +97,7 @@ func newDesk(t *testing.T, registered []crawl.Source) *desk {
 		LLM:         func() classify.BreakerStatus { d.mu.Lock(); defer d.mu.Unlock(); return d.llm },
 		Projections: d.runner.Status, Ready: func() error { d.mu.Lock(); defer d.mu.Unlock(); return d.ready },
 		Store: d.log.Store("httpui"), Now: d.clock.Now, Location: zone, Version: "test",
+		PasswordCost: auth.Cost{Passes: 1, Memory: 64},
 	}
 	d.rebuild()
 	if d.password, err = d.server.EnsurePassword(t.Context()); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"vesti.nixg.ru/classify"
+	"vesti.nixg.ru/httpui/auth"
 	"vesti.nixg.ru/ledger"
 	"vesti.nixg.ru/projections"
 )
@@ -58,6 +59,9 @@ type Options struct {
 	// TrustedProxies are the networks whose X-Forwarded-For is believed. None
 	// means that the client is who connected.
 	TrustedProxies []netip.Prefix
+	// PasswordCost is what hashing a new password takes; zero is
+	// auth.DefaultCost.
+	PasswordCost auth.Cost
 	// MetricsPublic opens /metrics to everybody who can connect; otherwise it
 	// wants a login or a token.
 	MetricsPublic bool
@@ -92,6 +96,9 @@ func (o *Options) complete() (settings, error) {
 	}
 	if len(o.Directions) == 0 {
 		o.Directions = ledger.DefaultDirections()
+	}
+	if o.PasswordCost == (auth.Cost{}) {
+		o.PasswordCost = auth.DefaultCost()
 	}
 	if o.Ready == nil {
 		o.Ready = func() error { return nil }

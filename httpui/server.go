@@ -50,7 +50,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: options{o, set}, accounts: auth.New(o.Store, o.Now)}
+	s := &Server{options: options{o, set}, accounts: auth.New(o.Store, o.Now, o.PasswordCost)}
 	if s.words, err = i18n.Load(); err != nil {
 		return nil, err
 	}

@@ -45,12 +45,14 @@ type Accounts struct {
 	store    ledger.Store
 	now      func() time.Time
 	throttle *throttle
+	cost     Cost
 	hashing  chan struct{} // bounds the memory that argon2id takes at once
 }
 
-// New returns the accounts kept in store, a namespace of their own.
-func New(store ledger.Store, now func() time.Time) *Accounts {
-	return &Accounts{store: store, now: now, throttle: newThrottle(), hashing: make(chan struct{}, maxHashing)}
+// New returns the accounts kept in store, a namespace of their own. cost is
+// that of passwords to come; those that are stored keep theirs.
+func New(store ledger.Store, now func() time.Time, cost Cost) *Accounts {
+	return &Accounts{store: store, now: now, throttle: newThrottle(), cost: cost, hashing: make(chan struct{}, maxHashing)}
 }
 
 // EnsurePassword sets a random password where there is none and returns it, to

@@ -19,7 +19,7 @@ func open(t *testing.T) (*auth.Accounts, *time.Time, ledger.Store) {
 	t.Helper()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	store := ledgertest.Open(t).Store("httpui")
-	return auth.New(store, func() time.Time { return now }), &now, store
+	return auth.New(store, func() time.Time { return now }, auth.Cost{Passes: 1, Memory: 64}), &now, store
 }
 
 func firstPassword(t *testing.T, a *auth.Accounts) string {
@@ -42,7 +42,7 @@ func TestFirstPasswordIsMadeOnceAndStoredHashed(t *testing.T) {
 			if strings.Contains(string(key)+string(value), password) {
 				t.Errorf("%s holds the password", key)
 			}
-			if string(key) == "password" && !strings.Contains(string(value), "$argon2id$v=19$m=19456,t=2,p=1$") {
+			if string(key) == "password" && !strings.Contains(string(value), "$argon2id$v=19$m=64,t=1,p=1$") {
 				t.Errorf("password stored as %s", value)
 			}
 			return true, nil
@@ -270,4 +270,10 @@ func TestAddressesOfOneIPv6NetworkAreOne(t *testing.T) {
 		}
 	}
 	t.Error("20 addresses of one /64 were never throttled")
+}
+
+func TestDefaultCostIsThatOfOWASP(t *testing.T) {
+	if c := auth.DefaultCost(); c.Passes < 2 || c.Memory < 19*1024 {
+		t.Errorf("cost %+v is below OWASP's recommendation", c)
+	}
 }

@@ -14,15 +14,21 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// The cost of a password's hash: OWASP's second choice for argon2id, 19 MiB
-// and two passes, about 40 ms of a core. maxHashing bounds how many run at once.
+// Cost is what computing a password's hash by argon2id takes.
+type Cost struct {
+	Passes uint32
+	Memory uint32 // KiB
+}
+
+// DefaultCost is OWASP's second choice for argon2id: two passes over 19 MiB,
+// about 40 ms of a core.
+func DefaultCost() Cost { return Cost{Passes: 2, Memory: 19 * 1024} }
+
 const (
-	argonTime    = 2
-	argonMemory  = 19 * 1024 // KiB
 	argonThreads = 1
 	argonKey     = 32
 	argonSalt    = 16
-	maxHashing   = 2
+	maxHashing   = 2 // at once
 )
 
 // MinPassword and MaxPassword are the lengths that a new password may have, in
@@ -43,7 +49,7 @@ func checkStrength(password string) error {
 func (a *Accounts) hash(ctx context.Context, password string) (string, error) {
 	salt := make([]byte, argonSalt)
 	_, _ = rand.Read(salt) // never fails
-	p := argonParams{time: argonTime, memory: argonMemory, threads: argonThreads, salt: salt}
+	p := argonParams{time: a.cost.Passes, memory: a.cost.Memory, threads: argonThreads, salt: salt}
 	key, err := a.derive(ctx, p, password, argonKey)
 	if err != nil {
 		return "", err
