@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"vesti.nixg.ru/httpui/grafana"
 )
 
 // What "make run" shows a newcomer: posts arrive, are classified and are found;
@@ -53,6 +55,9 @@ func TestDemo(t *testing.T) {
 		}
 		return nil
 	})
+	if err := grafana.Check(strings.NewReader(s.page("/metrics"))); err != nil {
+		t.Errorf("the dashboard or an alert asks for what /metrics does not have:\n%v", err)
+	}
 	if code := s.stop(); code != exitDone {
 		t.Errorf("SIGTERM: exit code %d\n%s", code, s.logged())
 	}
