@@ -60,21 +60,11 @@ type Example struct {
 // rule set that the reasons come from. Equal examples give equal models. It
 // returns errors matching ErrTooFew or ErrWorse.
 func Train(examples []Example, rules string, now time.Time, inForce *Model) (*Model, error) {
-	set := prepare(examples)
+	set := prepare(examples, heldOutShare)
 	if len(set.classes) < 2 {
 		return nil, fmt.Errorf("%w: %d posts of %d directions with %d or more", ErrTooFew, len(examples), len(set.classes), minPerClass)
 	}
-	m := &Model{
-		Info: Info{
-			Trained: now.UTC(), Classes: set.classes, Rules: rules, Version: set.version(rules),
-			Examples: set.counts,
-		},
-		directions: *train(set.train, len(set.classes)),
-	}
-	if set.picks[picked] >= minPicks && set.picks[rejected] >= minPicks {
-		m.interest = train(set.interest, 2)
-	}
-	m.quantise()
+	m := set.fit(rules, now)
 	m.HeldOut = set.evaluate(m)
 	switch {
 	case m.HeldOut < minHeldOut:
@@ -87,6 +77,30 @@ func Train(examples []Example, rules string, now time.Time, inForce *Model) (*Mo
 	return m, nil
 }
 
+// Fit is Train on all examples, without a check: to measure what the method can
+// do on a labelled set.
+func Fit(examples []Example, rules string, now time.Time) (*Model, error) {
+	set := prepare(examples, 0)
+	if len(set.classes) < 2 {
+		return nil, fmt.Errorf("%w: %d posts of %d directions with %d or more", ErrTooFew, len(examples), len(set.classes), minPerClass)
+	}
+	return set.fit(rules, now), nil
+}
+
+func (s *trainingSet) fit(rules string, now time.Time) *Model {
+	m := &Model{
+		Info: Info{
+			Trained: now.UTC(), Classes: s.classes, Rules: rules, Version: s.version(rules), Examples: s.counts,
+		},
+		directions: *train(s.train, len(s.classes)),
+	}
+	if s.picks[picked] >= minPicks && s.picks[rejected] >= minPicks {
+		m.interest = train(s.interest, 2)
+	}
+	m.quantise()
+	return m
+}
+
 // trainingSet is what examples come to.
 type trainingSet struct {
 	classes  []ledger.Direction
@@ -96,10 +110,13 @@ type trainingSet struct {
 	picks    [2]int
 	counts   Counts
 	digest   []string
+	share    byte
 }
 
-func prepare(examples []Example) trainingSet {
-	var s trainingSet
+// prepare makes a training set of which one example in heldOut is kept out; 0
+// keeps none.
+func prepare(examples []Example, heldOut byte) trainingSet {
+	s := trainingSet{share: heldOut}
 	examples = slices.Clone(examples)
 	slices.SortFunc(examples, func(a, b Example) int { return strings.Compare(string(a.ID[:]), string(b.ID[:])) })
 	number := make(map[ledger.Direction]int)
@@ -150,7 +167,7 @@ func (s *trainingSet) add(x *extractor, e Example) {
 		s.counts.Rules++
 	}
 	s.counts.Picks = s.picks[picked] + s.picks[rejected]
-	if e.ID[len(e.ID)-1]%heldOutShare == 0 {
+	if s.share > 0 && e.ID[len(e.ID)-1]%s.share == 0 {
 		s.counts.HeldOut++
 		s.heldOut = append(s.heldOut, e)
 		return
