@@ -1,0 +1,220 @@
+package llm
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"vesti.nixg.ru/classify/words"
+	"vesti.nixg.ru/ledger"
+)
+
+const (
+	maxReason = 160 // characters
+	// leakLength is how many characters of the instructions an answer may repeat.
+	leakLength = 40
+	// slack is by how much a summary may exceed its limit before it is refused:
+	// not every server keeps to a schema's lengths.
+	slack = 2
+)
+
+// reply is an answer that was checked.
+type reply struct {
+	direction ledger.Direction // "" for none
+	relevance float64          // 0 to 1
+	interest  float64
+	summary   string
+	reason    string
+}
+
+// check is what an answer is checked against.
+type check struct {
+	allowed    []ledger.Direction
+	item       *ledger.Item
+	nonce      string
+	system     string
+	maxSummary int
+}
+
+// parse checks an answer: that it ended by itself, is the object asked for, and
+// says nothing that it may not. What fails is a failure, never a low score.
+func (c check) parse(a answer) (reply, error) {
+	content := spoken(a.content)
+	switch {
+	case a.clipped:
+		return reply{}, tooLong{&Error{cause: ledger.CauseTooLarge, final: true, text: "the server clipped the prompt: the instructions were lost"}}
+	case content == "" && a.thinking:
+		return reply{}, fail(ledger.CauseEmptyReply, "the model thought and said nothing (%s): set think to off", a.reason)
+	case content == "" && a.reason == "length":
+		return reply{}, fail(ledger.CauseEmptyReply, "nothing but white space or thoughts until the limit")
+	case content == "":
+		return reply{}, fail(ledger.CauseEmptyReply, "an empty answer (%s)", a.reason)
+	case !a.done:
+		return reply{}, fail(ledger.CauseTruncated, "the server gave up in the middle of the answer")
+	case a.reason == "length":
+		return reply{}, fail(ledger.CauseTruncated, "the answer was cut at its limit")
+	case a.reason != "" && a.reason != "stop":
+		return reply{}, fail(ledger.CauseBadReply, "the answer ended with %q", a.reason)
+	}
+	object, err := objectIn(content)
+	if err != nil {
+		return reply{}, err
+	}
+	var raw struct {
+		Direction *string      `json:"direction"`
+		Relevance *json.Number `json:"relevance"`
+		Interest  *json.Number `json:"interest"`
+		Summary   *string      `json:"summary"`
+		Reason    string       `json:"reason"`
+	}
+	if err := json.Unmarshal([]byte(object), &raw); err != nil {
+		return reply{}, &Error{cause: ledger.CauseBadReply, text: "the answer does not fit the schema", err: err}
+	}
+	if raw.Direction == nil || raw.Relevance == nil || raw.Interest == nil || raw.Summary == nil {
+		return reply{}, fail(ledger.CauseBadReply, "the answer lacks direction, relevance, interest or summary")
+	}
+	var r reply
+	if r.direction, err = c.direction(*raw.Direction); err != nil {
+		return reply{}, err
+	}
+	if r.relevance, err = score("relevance", *raw.Relevance); err != nil {
+		return reply{}, err
+	}
+	if r.interest, err = score("interest", *raw.Interest); err != nil {
+		return reply{}, err
+	}
+	if r.summary, err = c.summary(*raw.Summary); err != nil {
+		return reply{}, err
+	}
+	if reason := plain(raw.Reason); !c.leaks(reason) {
+		r.reason = firstRunes(reason, maxReason)
+	}
+	return r, nil
+}
+
+// spoken is an answer without the thoughts before it.
+func spoken(content string) string {
+	content = strings.TrimSpace(content)
+	for _, tag := range []string{"think", "thinking", "thought"} {
+		begin, end := "<"+tag+">", "</"+tag+">"
+		if i := strings.Index(content, end); i >= 0 {
+			content = strings.TrimSpace(content[i+len(end):])
+		} else if strings.HasPrefix(content, begin) {
+			return "" // thoughts without an end
+		}
+	}
+	return content
+}
+
+// objectIn cuts the JSON object out of an answer that may have prose or a code
+// fence around it.
+func objectIn(content string) (string, error) {
+	for i := strings.IndexByte(content, '{'); i >= 0; {
+		var object json.RawMessage
+		err := json.NewDecoder(strings.NewReader(content[i:])).Decode(&object)
+		if err == nil {
+			return string(object), nil
+		}
+		next := strings.IndexByte(content[i+1:], '{')
+		if next < 0 {
+			var syntax *json.SyntaxError
+			if !errors.As(err, &syntax) {
+				return "", fail(ledger.CauseTruncated, "the answer breaks off within its object")
+			}
+			break
+		}
+		i += 1 + next
+	}
+	return "", fail(ledger.CauseBadReply, "no JSON object in the answer")
+}
+
+func (c check) direction(said string) (ledger.Direction, error) {
+	said = strings.ToLower(strings.TrimSpace(said))
+	if said == none {
+		return "", nil
+	}
+	i := slices.IndexFunc(c.allowed, func(d ledger.Direction) bool { return strings.ToLower(string(d)) == said })
+	if i < 0 {
+		return "", fail(ledger.CauseBadReply, "direction %q is not among %s", ledger.CutText(said, errorText), names(c.allowed))
+	}
+	return c.allowed[i], nil
+}
+
+// score reads 0 to 100. A number as large as 2e9208576 is no number.
+func score(name string, n json.Number) (float64, error) {
+	f, err := n.Float64()
+	if err != nil || f < 0 || f > 100 {
+		return 0, fail(ledger.CauseBadReply, "%s %s is not between 0 and 100", name, ledger.CutText(n.String(), errorText))
+	}
+	return f / 100, nil
+}
+
+func (c check) summary(said string) (string, error) {
+	s := plain(said)
+	n := utf8.RuneCountInString(s)
+	switch {
+	case strings.IndexFunc(s, unicode.IsLetter) < 0:
+		return "", fail(ledger.CauseBadReply, "an empty summary")
+	case n > slack*c.maxSummary:
+		return "", fail(ledger.CauseBadReply, "a summary of %d characters, at most %d were asked for", n, c.maxSummary)
+	case c.leaks(s):
+		return "", fail(ledger.CauseBadReply, "the summary repeats the instructions")
+	case strangeLink(s, c.item):
+		return "", fail(ledger.CauseBadReply, "the summary has a link that the post has not")
+	}
+	if want, got := scriptOf(c.item.Title+c.item.Text), scriptOf(s); want != words.Other && got != want {
+		return "", fail(ledger.CauseBadReply, "the summary is in another language than the post")
+	}
+	return words.Lead("", s, c.maxSummary), nil
+}
+
+// plain makes one line of printable characters without markup.
+func plain(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case r == '<', r == '>', r == utf8.RuneError, !unicode.IsPrint(r):
+			return -1
+		default:
+			return r
+		}
+	}, s)
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// leaks reports whether an answer repeats what only the prompt knows.
+func (c check) leaks(s string) bool {
+	if c.nonce != "" && strings.Contains(s, c.nonce) {
+		return true
+	}
+	lower, system := strings.ToLower(s), strings.ToLower(plain(c.system))
+	for i := 0; i+leakLength <= len(lower); i++ {
+		if strings.Contains(system, lower[i:i+leakLength]) {
+			return true
+		}
+	}
+	return false
+}
+
+// strangeLink reports whether s has an address whose host the post does not
+// mention.
+func strangeLink(s string, item *ledger.Item) bool {
+	for field := range strings.FieldsSeq(strings.ToLower(s)) {
+		_, rest, found := strings.Cut(field, "://")
+		if !found {
+			rest, found = strings.CutPrefix(field, "www.")
+		}
+		if !found {
+			continue
+		}
+		host := strings.FieldsFunc(rest, func(r rune) bool { return strings.ContainsRune("/?#:)]»\"',", r) })
+		if len(host) == 0 || !strings.Contains(strings.ToLower(item.Text+" "+item.Title+" "+item.URL), host[0]) {
+			return true
+		}
+	}
+	return false
+}
