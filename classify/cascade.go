@@ -3,32 +3,62 @@ package classify
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"log/slog"
+	"slices"
 
 	"vesti.nixg.ru/classify/keyword"
+	"vesti.nixg.ru/classify/learned"
+	"vesti.nixg.ru/classify/llm"
 	"vesti.nixg.ru/ledger"
 )
 
-const defaultKeywordSettles = 0.75
+const (
+	// The defaults are where nine of ten verdicts were right on labelled posts.
+	defaultKeywordSettles = 0.75
+	defaultLearnedSettles = 0.9
+
+	// candidateConfidence is what the learned model must give a direction for a
+	// language model to be asked about it.
+	candidateConfidence = 0.3
+	// offTopic is the relevance of a post that belongs to no direction.
+	offTopic = 0.05
+	// shortText is the number of bytes from which a text needs no fuller one.
+	shortText = 1000
+)
 
 // CascadeOptions are what NewCascade needs. Keyword is required.
 type CascadeOptions struct {
 	Keyword *keyword.Classifier
+	Learned *learned.Classifier // nil switches the learned model off
+	LLM     *llm.Classifier     // nil for none
 	// KeywordSettles is the confidence from which the rules' verdict stands where
 	// a later stage exists; 0 means 0.75.
 	KeywordSettles float64
+	// LearnedSettles is the same for the learned model; 0 means 0.9.
+	LearnedSettles float64
+	// Provisional shows the best guess while a post waits for the language model.
+	Provisional bool
+	// FullText fetches the article of a post of which the crawler has only a
+	// summary or a title, where that is not enough to be sure. The text is judged
+	// and not stored. Nil fetches none; an error leaves the summary to be judged.
+	FullText func(ctx context.Context, item ledger.Item) (string, error)
+	Logger   *slog.Logger // nil logs nothing
 }
 
 // Cascade is the Decider that vesti runs: the keyword rules, then the learned
 // model, then a language model. Each stage settles what it is sure of; the last
-// one that is configured settles the rest.
-type Cascade struct {
-	options CascadeOptions
-}
+// one that is there settles the rest. It is safe for concurrent use.
+type Cascade struct{ o CascadeOptions }
 
 // NewCascade returns a cascade of the stages that o has.
 func NewCascade(o CascadeOptions) *Cascade {
 	o.KeywordSettles = cmp.Or(o.KeywordSettles, defaultKeywordSettles)
-	return &Cascade{options: o}
+	o.LearnedSettles = cmp.Or(o.LearnedSettles, defaultLearnedSettles)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Cascade{o: o}
 }
 
 // Decide implements Decider.
@@ -36,6 +66,81 @@ func (c *Cascade) Decide(ctx context.Context, claim ledger.Claim) (Decision, err
 	if err := ctx.Err(); err != nil {
 		return Decision{}, err
 	}
-	decision, _ := c.options.Keyword.Classify(&claim.Item)
-	return Decision{Classification: decision}, nil
+	g := c.guess(&claim.Item)
+	if !g.sure && c.o.FullText != nil && summaryOnly(&claim.Item) {
+		if text, err := c.o.FullText(ctx, claim.Item); err != nil {
+			c.o.Logger.Info("judged by the summary: no full text", slog.Uint64("post", uint64(claim.Post)), slog.Any("error", err))
+		} else if len(text) > len(claim.Item.Text) {
+			claim.Item.Text = text
+			g = c.guess(&claim.Item)
+		}
+	}
+	switch {
+	case c.o.LLM == nil || g.sure && claim.Stage == ledger.StageFirst:
+		return Decision{Classification: g.Classification}, nil
+	case claim.Stage == ledger.StageFirst:
+		return Decision{Classification: g.Classification, HandOn: true, Provisional: c.o.Provisional}, nil
+	default:
+		return c.askLLM(ctx, claim, g)
+	}
+}
+
+func summaryOnly(item *ledger.Item) bool {
+	return (item.TextFrom == ledger.TextSummary || item.TextFrom == ledger.TextTitle) && len(item.Text) < shortText
+}
+
+// guess is what the stages that are always at hand make of a post.
+type guess struct {
+	ledger.Classification
+	sure       bool
+	candidates []ledger.Direction
+}
+
+func (c *Cascade) guess(item *ledger.Item) guess {
+	rules := c.o.Keyword.Rules()
+	d, v := rules.Explain(item)
+	g := guess{Classification: d, sure: v.Matched && v.Confidence >= c.o.KeywordSettles, candidates: rules.Candidates(v)}
+	var model *learned.Model
+	if c.o.Learned != nil {
+		model = c.o.Learned.Model()
+	}
+	if model == nil {
+		return g
+	}
+	lv, reasons := model.Explain(item, d.Reasons)
+	if lv.HasInterest {
+		g.Interest = round((g.Interest + lv.Interest) / 2)
+	}
+	if lv.Direction != learned.None && lv.Confidence >= candidateConfidence && !slices.Contains(g.candidates, lv.Direction) {
+		g.candidates = append(g.candidates, lv.Direction)
+	}
+	if g.sure || !slices.Contains(rules.Directions(), lv.Direction) && lv.Direction != learned.None {
+		return g
+	}
+	g.sure = lv.Confidence >= c.o.LearnedSettles
+	if g.sure || lv.Confidence > g.Confidence {
+		g.take(lv, model, reasons, item)
+	}
+	return g
+}
+
+// take makes the learned model's verdict the guess.
+func (g *guess) take(v learned.Verdict, m *learned.Model, reasons []ledger.Reason, item *ledger.Item) {
+	g.Stage, g.Model, g.ModelDigest, g.Confidence = WayLearned, WayLearned, m.Version, v.Confidence
+	g.Direction, g.Relevance = v.Direction, v.Confidence
+	if v.Direction == learned.None {
+		g.Direction, g.Relevance = item.Direction, offTopic
+		reasons = append(reasons, ledger.Reason{Stage: WayLearned, Note: "belongs to no direction: the source's direction"})
+	}
+	g.Reasons = append(g.Reasons, reasons...)
+}
+
+func (c *Cascade) askLLM(ctx context.Context, claim ledger.Claim, g guess) (Decision, error) {
+	d, err := c.o.LLM.Classify(ctx, claim, g.candidates)
+	if err != nil {
+		return Decision{}, fmt.Errorf("ask the language model: %w", err)
+	}
+	d.RuleSet = g.RuleSet
+	d.Reasons = append(d.Reasons, g.Reasons...)
+	return Decision{Classification: d}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"vesti.nixg.ru/ledger"
 )
@@ -64,3 +65,6 @@ func failureOf(err error) *Failure {
 		return &Failure{Cause: ledger.CauseInternal, Err: err}
 	}
 }
+
+// round keeps three digits, so that equal decisions are equal when compared.
+func round(f float64) float64 { return math.Round(f*1000) / 1000 }

@@ -79,9 +79,9 @@ func (p *prompt) messages(item *ledger.Item, allowed []ledger.Direction, nonce s
 	if len(allowed) < len(p.o.Directions) {
 		choice = "Choose only among these areas: " + names(allowed) + ", none.\n"
 	}
-	lang := "Russian"
-	if scriptOf(item.Title+"\n"+item.Text) != words.Cyrillic {
-		lang = "the language of the post"
+	lang := "the language of the post"
+	if cyrillic, latin := letters(item.Title + "\n" + item.Text); cyrillic > latin {
+		lang = "Russian"
 	}
 	frame := question(nonce, choice, lang, "")
 	room := limit - utf8.RuneCountInString(p.system) - utf8.RuneCountInString(frame)
@@ -117,8 +117,8 @@ func post(item *ledger.Item, room int) string {
 // cutMark stands where a text was shortened.
 const cutMark = " […]"
 
-// shorten keeps the sentences that fit in limit characters. A first sentence
-// that is longer is cut between two characters.
+// shorten keeps the sentences that fit in limit characters. Where they fill less
+// than half of it, the next one is cut between two characters.
 func shorten(text string, limit int) string {
 	if utf8.RuneCountInString(text) <= limit {
 		return text
@@ -132,14 +132,14 @@ func shorten(text string, limit int) string {
 	for s := range words.Sentences(text) {
 		n := utf8.RuneCountInString(s) + 1
 		if used+n > limit {
+			if used < limit/2 {
+				b.WriteString(firstRunes(s, limit-used))
+			}
 			break
 		}
 		b.WriteString(s)
 		b.WriteByte('\n')
 		used += n
-	}
-	if used == 0 {
-		return firstRunes(text, limit) + cutMark
 	}
 	return strings.TrimRight(b.String(), "\n") + cutMark
 }
@@ -202,26 +202,20 @@ func schema(allowed []ledger.Direction, maxSummary int) json.RawMessage {
 	return b
 }
 
-// scriptOf is the alphabet that most letters of a text belong to; Other where
-// there is none.
-func scriptOf(text string) words.Script {
-	cyrillic, latin := 0, 0
-	for _, r := range text {
-		switch {
-		case unicode.Is(unicode.Cyrillic, r):
-			cyrillic++
-		case unicode.Is(unicode.Latin, r):
-			latin++
+// letters counts the letters of a text's words by alphabet.
+func letters(text string) (cyrillic, latin int) {
+	var s words.Scanner
+	s.Reset(text)
+	for s.Next() {
+		switch n := utf8.RuneCount(s.Folded()); s.Script() {
+		case words.Cyrillic:
+			cyrillic += n
+		case words.Latin:
+			latin += n
+		case words.Other:
 		}
 	}
-	switch {
-	case cyrillic == 0 && latin == 0:
-		return words.Other
-	case cyrillic >= latin:
-		return words.Cyrillic
-	default:
-		return words.Latin
-	}
+	return cyrillic, latin
 }
 
 // allowedOf are the directions that a model may choose from: the candidates

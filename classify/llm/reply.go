@@ -165,10 +165,22 @@ func (c check) summary(said string) (string, error) {
 	case strangeLink(s, c.item):
 		return "", fail(ledger.CauseBadReply, "the summary has a link that the post has not")
 	}
-	if want, got := scriptOf(c.item.Title+c.item.Text), scriptOf(s); want != words.Other && got != want {
+	if foreign(s, c.item.Title+"\n"+c.item.Text) {
 		return "", fail(ledger.CauseBadReply, "the summary is in another language than the post")
 	}
 	return words.Lead("", s, c.maxSummary), nil
+}
+
+// foreign reports whether a summary is in an alphabet that hardly a letter in
+// five of the text is in.
+func foreign(summary, text string) bool {
+	cyrillic, latin := letters(summary)
+	textCyrillic, textLatin := letters(text)
+	if all := textCyrillic + textLatin; cyrillic > latin {
+		return textCyrillic*5 < all
+	} else {
+		return latin > cyrillic && textLatin*5 < all
+	}
 }
 
 // plain makes one line of printable characters without markup.
