@@ -80,14 +80,14 @@ func TestBreakerKeepsGrowing(t *testing.T) {
 		for _, want := range []time.Duration{1, 2, 4, 8} {
 			b.Wait(t.Context())
 			b.Report(away())
-			if pause := b.Status().Retry.Sub(time.Now()); pause != want*time.Second {
+			if pause := time.Until(b.Status().Retry); pause != want*time.Second {
 				t.Errorf("pause %v, want %v", pause, want*time.Second)
 			}
 		}
 		b.Wait(t.Context())
 		b.Report(nil)
 		b.Report(away())
-		if pause := b.Status().Retry.Sub(time.Now()); pause != time.Second {
+		if pause := time.Until(b.Status().Retry); pause != time.Second {
 			t.Errorf("pause %v after a success, want 1s", pause)
 		}
 	})

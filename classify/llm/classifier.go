@@ -159,9 +159,8 @@ func (c *Classifier) askTwice(ctx context.Context, item *ledger.Item, allowed []
 // repairable reports whether asking again may help. A prompt that was clipped
 // is shortened instead, and what said nothing until its limit will do so again.
 func repairable(a answer, wrong error) bool {
-	var long tooLong
 	var e *Error
-	if errors.As(wrong, &long) {
+	if _, ok := errors.AsType[tooLong](wrong); ok {
 		return false
 	}
 	return !(errors.As(wrong, &e) && e.cause == ledger.CauseEmptyReply && (a.reason == "length" || a.thinking))

@@ -235,8 +235,7 @@ func TestNoDirection(t *testing.T) {
 }
 
 func cause(err error) ledger.Cause {
-	var e *llm.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*llm.Error](err); ok {
 		return e.Cause()
 	}
 	return ""

@@ -120,8 +120,7 @@ func objectIn(content string) (string, error) {
 		}
 		next := strings.IndexByte(content[i+1:], '{')
 		if next < 0 {
-			var syntax *json.SyntaxError
-			if !errors.As(err, &syntax) {
+			if _, ok := errors.AsType[*json.SyntaxError](err); !ok {
 				return "", fail(ledger.CauseTruncated, "the answer breaks off within its object")
 			}
 			break
