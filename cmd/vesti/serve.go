@@ -86,6 +86,7 @@ func serve(ctx context.Context, c *call, cfg Config, withDemo bool) (err error) 
 		g, ctx := errgroup.WithContext(ctx)
 		g.Go(func() error { return app.crawler.Run(ctx) })
 		g.Go(func() error { return app.pool.Run(ctx) })
+		g.Go(func() error { return app.watchStore(ctx) })
 		g.Go(func() error { return app.watchRules(ctx) })
 		g.Go(func() error { return app.reloadOnHangup(ctx) })
 		g.Go(func() error { return serveControl(ctx, control, app) })
@@ -97,6 +98,24 @@ func serve(ctx context.Context, c *call, cfg Config, withDemo bool) (err error) 
 		app.logger.Info("stopped")
 		return err
 	})
+}
+
+// watchStore ends the server when the engine has given up, as after a disk that
+// refused a write: only opening the store again puts that right, which is a
+// supervisor's work.
+func (a *App) watchStore(ctx context.Context) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if err := a.log.Err(); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 // crawlDemo has the demo feed read at once when it has something new.
