@@ -7,8 +7,8 @@ import (
 	"vesti.nixg.ru/ledger"
 )
 
-// ErrDamaged: what a fold kept cannot be used any more. The runner sets it
-// aside and builds a new generation from the ledger.
+// ErrDamaged says that what a fold kept cannot be used any more. The runner
+// sets it aside and builds a new generation from the ledger.
 var ErrDamaged = errors.New("projection is damaged")
 
 // Spec says what a projection is.

@@ -1,6 +1,7 @@
 package posts
 
 import (
+	"slices"
 	"time"
 
 	"vesti.nixg.ru/ledger"
@@ -71,10 +72,8 @@ func (r *record) carry(source ledger.Slug) {
 	if source == "" || source == r.post.Source {
 		return
 	}
-	for _, c := range r.post.Carriers {
-		if c == source {
-			return
-		}
+	if slices.Contains(r.post.Carriers, source) {
+		return
 	}
 	r.post.Carriers = append(r.post.Carriers, source)
 }

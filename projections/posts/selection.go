@@ -95,7 +95,7 @@ func (s *selector) offer(row int, score float64) {
 	values := [fields]uint16{a.direction, a.source, a.lang, uint16(a.status), uint16(a.verdict)}
 	failed, failures := 0, 0
 	for field, v := range values {
-		if !s.wanted[field].takes(v) && !(field == fieldSource && s.carried(row, a)) {
+		if !s.wanted[field].takes(v) && (field != fieldSource || !s.carried(row, a)) {
 			failed = field
 			failures++
 		}

@@ -104,6 +104,7 @@ func (p *parser) part(depth int) node {
 	case opAnd, opOr: // where no word stands before or after it
 		p.skipOperator()
 		return nil
+	case opNone:
 	}
 	r, size := utf8.DecodeRuneInString(p.rest)
 	after, _ := utf8.DecodeRuneInString(p.rest[size:])

@@ -55,11 +55,11 @@ func (s *scanner) next() bool {
 			return true
 		}
 		f := fold(s.text[s.at:])
-		switch {
-		case f.class == ideograph:
+		switch f.class {
+		case ideograph:
 			s.ideographs()
 			return true
-		case f.class == other || f.class == invisible || f.class == mark:
+		case other, invisible, mark:
 			if s.text[s.at] == gap {
 				s.position += gapWidth
 			}

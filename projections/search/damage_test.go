@@ -1,0 +1,234 @@
+package search_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"vesti.nixg.ru/ledger"
+	"vesti.nixg.ru/ledger/badgerlog"
+	"vesti.nixg.ru/ledger/ledgertest"
+	"vesti.nixg.ru/projections"
+	"vesti.nixg.ru/projections/posts"
+	"vesti.nixg.ru/projections/search"
+)
+
+// session is one run of a search over a ledger.
+type session struct {
+	search *search.Search
+	runner *projections.Runner
+	logged *lockedBuffer
+	stop   func()
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func start(t *testing.T, log *badgerlog.Log, dir string) *session {
+	t.Helper()
+	s := &session{logged: &lockedBuffer{}}
+	logger := slog.New(slog.NewTextHandler(s.logged, nil))
+	list := posts.New(log.Store)
+	s.search = search.New(search.Options{Dir: dir, Texts: log, Posts: list, Logger: logger})
+	var err error
+	s.runner, err = projections.New(projections.Options{
+		Log: log, Stores: log.Store, Projections: []projections.Projection{list, s.search}, Logger: logger,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := s.runner.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	s.stop = sync.OnceFunc(func() {
+		cancel()
+		running.Wait()
+	})
+	t.Cleanup(s.stop)
+	return s
+}
+
+func (s *session) settle(t *testing.T, log *badgerlog.Log) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := s.runner.CatchUp(ctx, log.Head()); err != nil {
+		t.Fatalf("%v: %+v\n%s", err, s.runner.Status(), s.logged)
+	}
+}
+
+func (s *session) total(t *testing.T, query string) int {
+	t.Helper()
+	r, err := s.search.Search(t.Context(), search.Request{Query: query})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Total
+}
+
+// filled is a ledger of some posts, indexed in several segments.
+func filled(t *testing.T, dir string) *badgerlog.Log {
+	t.Helper()
+	log := ledgertest.Open(t)
+	s := start(t, log, dir)
+	for _, source := range []ledger.Slug{"a", "b", "c"} {
+		if _, err := log.Append(t.Context(), ledgertest.Items(source, 40)); err != nil {
+			t.Fatal(err)
+		}
+		s.settle(t, log)
+	}
+	if got := s.total(t, "новость"); got != 120 {
+		t.Fatalf("%d posts found, want 120", got)
+	}
+	s.stop()
+	return log
+}
+
+func segmentsIn(t *testing.T, dir string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "1", "*.zap"))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("no segments in %s: %v", dir, err)
+	}
+	slices.Sort(found)
+	return found
+}
+
+func TestDamagedIndexIsRebuilt(t *testing.T) {
+	for name, damage := range map[string]func(t *testing.T, dir string) error{
+		"root overwritten": func(_ *testing.T, dir string) error {
+			return overwrite(filepath.Join(dir, "1/root.bolt"), 0, bytes.Repeat([]byte{0xA5}, 4096))
+		},
+		"root overwritten in the middle": func(_ *testing.T, dir string) error {
+			return overwrite(filepath.Join(dir, "1/root.bolt"), 8192, bytes.Repeat([]byte{0xA5}, 4096))
+		},
+		"root overwritten whole": func(_ *testing.T, dir string) error {
+			return os.WriteFile(filepath.Join(dir, "1/root.bolt"), bytes.Repeat([]byte("junk"), 16<<10), 0o600)
+		},
+		"root cut":   func(_ *testing.T, dir string) error { return os.Truncate(filepath.Join(dir, "1/root.bolt"), 3000) },
+		"root empty": func(_ *testing.T, dir string) error { return os.Truncate(filepath.Join(dir, "1/root.bolt"), 0) },
+		"root gone":  func(_ *testing.T, dir string) error { return os.Remove(filepath.Join(dir, "1/root.bolt")) },
+		"segment cut": func(t *testing.T, dir string) error {
+			return os.Truncate(segmentsIn(t, dir)[0], 500)
+		},
+		"segment empty": func(t *testing.T, dir string) error { return os.Truncate(segmentsIn(t, dir)[0], 0) },
+		"segment gone":  func(t *testing.T, dir string) error { return os.Remove(segmentsIn(t, dir)[0]) },
+		"bytes of a segment changed": func(t *testing.T, dir string) error {
+			return overwrite(segmentsIn(t, dir)[0], 200, []byte("changed by a bad disk"))
+		},
+		"folder gone": func(_ *testing.T, dir string) error { return os.RemoveAll(filepath.Join(dir, "1")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			log := filled(t, dir)
+			if err := damage(t, dir); err != nil {
+				t.Fatal(err)
+			}
+			s := start(t, log, dir)
+			s.settle(t, log)
+			if got := s.total(t, "новость"); got != 120 {
+				t.Errorf("%d posts found after the rebuild, want 120", got)
+			}
+			if got := s.total(t, ""); got != 120 {
+				t.Errorf("%d posts listed, want 120", got)
+			}
+		})
+	}
+}
+
+func overwrite(path string, at int64, with []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(with, at)
+	return errors.Join(err, f.Close())
+}
+
+func TestDamageIsSaidAndSetAside(t *testing.T) {
+	dir := t.TempDir()
+	log := filled(t, dir)
+	if err := os.Truncate(segmentsIn(t, dir)[0], 500); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, log, dir)
+	s.settle(t, log)
+	if said := s.logged.String(); !strings.Contains(said, "damaged") || !strings.Contains(said, "the ledger, which is untouched") {
+		t.Errorf("the log does not say what happened:\n%s", said)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "damaged")); err != nil {
+		t.Errorf("the damaged index was not set aside: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "1")); err == nil {
+		t.Error("the damaged index is still in its place")
+	}
+}
+
+func TestLockDoesNotDiscard(t *testing.T) {
+	dir := t.TempDir()
+	log := filled(t, dir)
+	list := posts.New(log.Store)
+	first := search.New(search.Options{Dir: dir, Texts: log, Posts: list})
+	held, err := first.Open(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := search.New(search.Options{Dir: dir, Texts: log, Posts: list})
+	if _, err := second.Open(t.Context(), 1); !errors.Is(err, ledger.ErrLocked) || errors.Is(err, projections.ErrDamaged) {
+		t.Errorf("opening a locked index: %v, want %v", err, ledger.ErrLocked)
+	}
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := second.Open(t.Context(), 1)
+	if err != nil {
+		t.Fatalf("after the lock was given back: %v", err)
+	}
+	if again.Checkpoint() != log.Head() {
+		t.Errorf("checkpoint %d, want %d", again.Checkpoint(), log.Head())
+	}
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestForeignFileIsNoDamage: what a backup tool or a file manager leaves in the
+// folder is none of the index's business.
+func TestForeignFileIsNoDamage(t *testing.T) {
+	dir := t.TempDir()
+	log := filled(t, dir)
+	if err := os.WriteFile(filepath.Join(dir, "1", "._000000000001.zap"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, log, dir)
+	s.settle(t, log)
+	if got := s.total(t, "новость"); got != 120 {
+		t.Errorf("%d posts found, want 120", got)
+	}
+}
