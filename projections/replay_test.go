@@ -206,7 +206,7 @@ func (h *history) work(t *testing.T) {
 		d.Revision = c.Revision
 		err = h.log.Complete(ctx, c, d)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, ledger.ErrStale) { // it was reclassified before it was ever claimed
 		t.Fatal(err)
 	}
 }

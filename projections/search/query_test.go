@@ -122,11 +122,11 @@ func TestQueries(t *testing.T) {
 func TestNotes(t *testing.T) {
 	d := newsroom(t)
 	for query, want := range map[string]search.NoteReason{
-		"after:никогда rust":              search.NoteBadDate,
-		"status:wrong rust":               search.NoteBadValue,
-		"🔥":                               search.NoteNothing,
-		strings.Repeat("слово ", 1000):    search.NoteTooLong,
-		manyWords(100):                    search.NoteTooMany,
+		"after:никогда rust":           search.NoteBadDate,
+		"status:wrong rust":            search.NoteBadValue,
+		"🔥":                            search.NoteNothing,
+		strings.Repeat("слово ", 1000): search.NoteTooLong,
+		manyWords(100):                 search.NoteTooMany,
 		"ядро планеты остывает совсем":    search.NoteRelaxed,
 		"rust (((((((((((((deep)))))))))": "",
 	} {
@@ -207,12 +207,12 @@ func TestExcerpts(t *testing.T) {
 	filler := strings.Repeat("Вода мокрая, песок сухой. ", 40)
 	d.add(t, doc{ID: "a", Title: "Ядро <b>Linux</b>", Text: filler + "Здесь говорят, что вышло новое ядро, и\nэто GPT-4. " + filler})
 	for query, want := range map[string]string{
-		"ядра":                  "[ядро]",
-		`"новые ядра"`:          "[новое] [ядро]",
-		"яд* gpt4":              "[ядро], и это [GPT]-[4].",
-		"title:linux":           "Вода мокрая, песок сухой.",
-		"":                      "Вода мокрая, песок сухой.",
-		"ядро -снег":            "новое [ядро], и это",
+		"ядра":                    "[ядро]",
+		`"новые ядра"`:            "[новое] [ядро]",
+		"яд* gpt4":                "[ядро], и это [GPT]-[4].",
+		"title:linux":             "Вода мокрая, песок сухой.",
+		"":                        "Вода мокрая, песок сухой.",
+		"ядро -снег":              "новое [ядро], и это",
 		"\"ядро и это gpt\" OR х": "[ядро], [и] [это] [GPT]-4.",
 	} {
 		r, err := d.search.Search(t.Context(), search.Request{Query: query})
