@@ -29,6 +29,9 @@ func (s *Server) showError(w http.ResponseWriter, r *http.Request, err error) {
 		}
 		return
 	}
+	if session, err := s.session(r); err == nil { // the menu stays
+		r = withSession(r, session)
+	}
 	page := errorPage{Status: status, Key: key, Detail: detailOf(err)}
 	if err := s.render(w, r, status, "error.html", "title.error", page); err != nil {
 		s.Logger.ErrorContext(r.Context(), "error page failed", "error", err)

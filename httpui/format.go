@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/idna"
+
 	"vesti.nixg.ru/httpui/i18n"
 	"vesti.nixg.ru/projections/search"
 )
@@ -50,6 +52,7 @@ func (f formats) funcs(lang *i18n.Language) template.FuncMap {
 		"host":       host,
 		"cut":        cut,
 		"paragraphs": paragraphs,
+		"untitled":   untitled,
 		"dict":       dict,
 		"int":        func(n int64) int { return int(n) },
 		"count":      func(n uint64) int { return int(n) },
@@ -170,6 +173,9 @@ func safeLink(raw string) string {
 		return ""
 	}
 	u.User = nil
+	if ascii, err := idna.Lookup.ToASCII(u.Hostname()); err == nil && ascii != u.Hostname() {
+		u.Host = strings.Replace(u.Host, u.Hostname(), ascii, 1)
+	}
 	return u.String()
 }
 
@@ -193,15 +199,38 @@ func cut(limit int, s string) string {
 	return s
 }
 
-// paragraphs splits a text where a line is empty.
-func paragraphs(text string) []string {
+// paragraphs splits a text where a line is empty. A first one that only repeats
+// the title is left out.
+func paragraphs(title, text string) []string {
 	var out []string
 	for p := range strings.SplitSeq(text, "\n\n") {
 		if p = strings.Trim(p, "\n"); strings.TrimSpace(p) != "" {
 			out = append(out, p)
 		}
 	}
+	if len(out) > 1 && strings.TrimSpace(out[0]) == strings.TrimSpace(title) {
+		out = out[1:]
+	}
 	return out
+}
+
+// untitled takes the title off the beginning of an excerpt, which stands below
+// it, unless the excerpt is nothing else.
+func untitled(title string, excerpt []search.Segment) []search.Segment {
+	whole := plainText(excerpt)
+	after, ok := strings.CutPrefix(whole, title)
+	after = strings.TrimLeft(after, " \n")
+	if !ok || title == "" || after == "" {
+		return excerpt
+	}
+	skip := len(whole) - len(after)
+	for i, s := range excerpt {
+		if skip < len(s.Text) {
+			return append([]search.Segment{{Text: s.Text[skip:], Mark: s.Mark}}, excerpt[i+1:]...)
+		}
+		skip -= len(s.Text)
+	}
+	return excerpt
 }
 
 // dict makes the argument of a sub-template from pairs.

@@ -47,8 +47,12 @@ func (s *Server) editor(h handler) handler {
 		if err != nil {
 			return err
 		}
-		return h(w, r.WithContext(context.WithValue(r.Context(), sessionKey{}, session)))
+		return h(w, withSession(r, session))
 	}
+}
+
+func withSession(r *http.Request, session auth.Session) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), sessionKey{}, session))
 }
 
 func (s *Server) session(r *http.Request) (auth.Session, error) {

@@ -75,6 +75,22 @@
     fit();
   }
 
+  // Counters and the table of sources renew themselves while somebody looks,
+  // but not under the reader's hands.
+  const parts = [...document.querySelectorAll('[data-live]')];
+  async function renew() {
+    if (document.hidden) return;
+    const answer = await fetch(location.href, { headers: { Accept: 'text/html' }, redirect: 'error' });
+    if (!answer.ok) return;
+    const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    for (const part of parts) {
+      const next = fresh.getElementById(part.id);
+      const busy = part.contains(document.activeElement) || part.querySelector('details[open]');
+      if (next && !busy && part.innerHTML !== next.innerHTML) part.innerHTML = next.innerHTML;
+    }
+  }
+  if (parts.length) setInterval(() => renew().catch(() => {}), 10_000);
+
   const press = (name) => {
     const scope = list ? rows()[current] : document.getElementById('review');
     const button = scope?.querySelector(`button.${name}`);
