@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -341,7 +342,7 @@ func (s *slot) setError(err error) {
 	s.note(func(st *Status) {
 		st.Error = ""
 		if err != nil {
-			st.Error = err.Error()
+			st.Error, _, _ = strings.Cut(err.Error(), "\n") // a panic's stack is for the log
 		}
 	})
 }

@@ -222,6 +222,8 @@ func (a *App) buildProjections() error {
 		Posts:  a.posts,
 		Logger: a.logger.With("part", "search"),
 		Zone:   a.cfg.location(),
+
+		Registerer: a.registry,
 	})
 	var err error
 	a.runner, err = projections.New(projections.Options{

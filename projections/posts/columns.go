@@ -115,9 +115,17 @@ func (c *columns) placeByDate(first int) {
 	}
 	slices.SortFunc(fresh, c.compareDates)
 	from, _ := slices.BinarySearchFunc(c.byDate, fresh[0], c.compareDates)
-	tail := append(slices.Clone(c.byDate[from:]), fresh...)
-	slices.SortFunc(tail, c.compareDates)
-	c.byDate = append(c.byDate[:from], tail...)
+	tail := slices.Clone(c.byDate[from:])
+	c.byDate = slices.Grow(c.byDate[:from], len(tail)+len(fresh))
+	for len(tail) > 0 && len(fresh) > 0 {
+		next := &tail
+		if c.compareDates(fresh[0], tail[0]) < 0 {
+			next = &fresh
+		}
+		c.byDate = append(c.byDate, (*next)[0])
+		*next = (*next)[1:]
+	}
+	c.byDate = append(append(c.byDate, tail...), fresh...)
 }
 
 func (c *columns) compareDates(a, b uint32) int {

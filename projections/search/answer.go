@@ -17,6 +17,18 @@ const searchTime = 5 * time.Second
 // Search answers a request. No query is an error; an error is one of the index,
 // of the ledger, or of ctx.
 func (s *Search) Search(ctx context.Context, r Request) (Result, error) {
+	out, err := s.answer(ctx, r)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.metrics.failures.Inc()
+		}
+		return Result{}, fmt.Errorf("search: %w", err)
+	}
+	s.metrics.seconds.Observe(out.Took.Seconds())
+	return out, nil
+}
+
+func (s *Search) answer(ctx context.Context, r Request) (Result, error) {
 	began := time.Now()
 	q := parse(r.Query, s.stemmer, began.In(s.zone))
 	if _, all := q.root.(allNode); all {
@@ -38,11 +50,11 @@ func (s *Search) Search(ctx context.Context, r Request) (Result, error) {
 	}
 	found, err := s.page(ctx, &q, page, &out)
 	if err != nil {
-		return Result{}, fmt.Errorf("search: %w", err)
+		return Result{}, err
 	}
 	out.Total, out.Facets = found.Total, found.Facets
 	if out.Hits, err = s.hits(ctx, q.root, found); err != nil {
-		return Result{}, fmt.Errorf("search: %w", err)
+		return Result{}, err
 	}
 	out.Took = time.Since(began)
 	return out, nil

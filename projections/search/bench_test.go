@@ -121,7 +121,7 @@ func telegramPosts(b *testing.B) []doc {
 func frequentWords(docs []doc) []string {
 	counts := map[string]int{}
 	for _, d := range docs {
-		for _, w := range strings.Fields(d.Text) {
+		for w := range strings.FieldsSeq(d.Text) {
 			if w = strings.ToLower(strings.Trim(w, `.,:;!?()«»"—-`)); len([]rune(w)) > 3 {
 				counts[w]++
 			}

@@ -38,6 +38,7 @@ var (
 
 // fold is one generation of the index.
 type fold struct {
+	dir     string
 	index   index.Index
 	texts   Texts
 	stemmer *analyse.Stemmer

@@ -42,7 +42,7 @@ func openFold(dir string, texts Texts, stemmer *analyse.Stemmer, logger *slog.Lo
 	if err := checkRoot(dir); err != nil {
 		return nil, classified(dir, err)
 	}
-	f := &fold{texts: texts, stemmer: stemmer, logger: logger, health: newHealth(logger)}
+	f := &fold{dir: dir, texts: texts, stemmer: stemmer, logger: logger, health: newHealth(logger)}
 	f.lengths.Store(&lengths{})
 	if err := f.health.guard(func() error { return f.open(dir) }); err != nil {
 		return nil, classified(dir, err)

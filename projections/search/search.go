@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"vesti.nixg.ru/ledger"
 	"vesti.nixg.ru/projections"
 	"vesti.nixg.ru/projections/posts"
@@ -105,6 +107,8 @@ type Options struct {
 	Posts  *posts.Posts   // the projection that filters, orders and counts
 	Logger *slog.Logger   // nil discards
 	Zone   *time.Location // of dates in queries; nil is UTC
+	// Registerer takes the metrics; nil registers none.
+	Registerer prometheus.Registerer
 }
 
 // Search is the projection. It is safe for concurrent use.
@@ -115,6 +119,7 @@ type Search struct {
 	logger  *slog.Logger
 	zone    *time.Location
 	stemmer *analyse.Stemmer
+	metrics *metrics
 	serving atomic.Pointer[fold]
 }
 
@@ -126,9 +131,11 @@ func New(o Options) *Search {
 	if o.Zone == nil {
 		o.Zone = time.UTC
 	}
-	return &Search{
+	s := &Search{
 		dir: o.Dir, texts: o.Texts, posts: o.Posts, logger: o.Logger, zone: o.Zone, stemmer: analyse.NewStemmer(),
 	}
+	s.metrics = newMetrics(o.Registerer, s.serving.Load)
+	return s
 }
 
 // Spec implements projections.Projection.
