@@ -184,6 +184,13 @@ const (
 	ReturnRepair   Return = "repair"   // a check found it missing from its queue
 )
 
+// Returns lists the reasons for a return.
+func Returns() []Return {
+	return []Return{
+		ReturnReplay, ReturnEditor, ReturnRules, ReturnStage, ReturnDelay, ReturnShutdown, ReturnAway, ReturnRepair,
+	}
+}
+
 // PostMeasured records that views or reactions changed notably.
 type PostMeasured struct{ Measures Measures }
 

@@ -38,6 +38,7 @@ const (
 	controlEpoch   = "cepoch"   // how often the store was opened
 	controlCursor  = "ccursor"  // per queue, no ready entry is below; a hint
 	controlUpgrade = "cupgrade" // how far an upgrade has come
+	controlPad     = "cpad"     // padding; see flushTables
 )
 
 // sum16 is what item keys and canonical URLs are looked up by.

@@ -87,9 +87,7 @@ func (l *Log) load(ctx context.Context) error {
 	if l.texts, err = newTexts(); err != nil {
 		return err
 	}
-	if l.metrics, err = newMetrics(l); err != nil {
-		return err
-	}
+	l.metrics = newMetrics(l)
 	if err := l.checkFormat(ctx); err != nil {
 		return err
 	}
@@ -112,7 +110,7 @@ func (l *Log) load(ctx context.Context) error {
 	l.appender = newAppender(l, last)
 	l.head.seq.Store(uint64(last))
 	l.space.look(l.opts)
-	return nil
+	return l.metrics.register(l)
 }
 
 // nextEpoch counts this opening, durably: it is what makes old claims void.
@@ -160,6 +158,9 @@ func (l *Log) start() {
 	l.stop = stop
 	go l.appender.run()
 	l.background.Go(func() { l.tick(ctx) })
+	if l.opts.GCInterval > 0 {
+		l.background.Go(func() { l.maintain(ctx) })
+	}
 }
 
 // Close ends all claims, waits for what was accepted and closes the store. Its
@@ -257,8 +258,8 @@ func (s *snapshot) view(l *Log, upTo ledger.Seq, fresh bool, f func(*badger.Txn)
 	s.mu.Unlock()
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.txn == nil {
-		return ledger.ErrClosed
+	if s.txn == nil { // let go of meanwhile
+		return l.db.View(f) //nolint:wrapcheck // f's own error
 	}
 	return f(s.txn)
 }
@@ -271,7 +272,7 @@ func (s *snapshot) renew(l *Log) {
 	s.txn = l.db.NewTransaction(false)
 }
 
-// expire lets go of the view, so that what it holds can be cleaned up.
+// close lets go of the view, so that what it holds can be cleaned up.
 func (s *snapshot) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -66,9 +66,12 @@ type Options struct {
 	// ValueLogFile is the size of a file of texts in bytes; 0 is 64 MiB. Space is
 	// given back by whole files.
 	ValueLogFile int64
-	// GCInterval is the time between two collections of the files of texts; 0 is
-	// 10 minutes, negative is never.
+	// GCInterval is the time between two rounds of maintenance: retention, and the
+	// collection of files of texts that are mostly garbage; 0 is 10 minutes,
+	// negative is never.
 	GCInterval time.Duration
+	// Retention is what maintenance removes; the zero value removes nothing.
+	Retention Retention
 	// FreeSpaceFloor is the free space in bytes below which no work is taken on;
 	// 0 is 1 GiB, negative is no floor.
 	FreeSpaceFloor int64

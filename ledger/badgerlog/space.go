@@ -2,6 +2,7 @@ package badgerlog
 
 import (
 	"fmt"
+	"os"
 	"sync/atomic"
 	"syscall"
 
@@ -33,4 +34,24 @@ func (s *space) check(o Options) error {
 	}
 	return fmt.Errorf("%w: %d MiB free below %s, the floor is %d MiB; work goes on when there is room",
 		ledger.ErrNoSpace, s.free.Load()>>20, o.Dir, o.FreeSpaceFloor>>20)
+}
+
+// folderSize is what the folder's files take on disk, in bytes. Files that are
+// mapped are longer than what they take.
+func folderSize(dir string) int64 {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0
+	}
+	var n int64
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			continue
+		}
+		if s, ok := info.Sys().(*syscall.Stat_t); ok {
+			n += s.Blocks * 512
+		}
+	}
+	return n
 }
