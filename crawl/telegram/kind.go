@@ -162,8 +162,7 @@ func (k *Kind) read(ctx context.Context, r *run) error {
 	cannot := k.account.Ready(ctx)
 	if cannot == nil {
 		err := k.metrics.ran(wayMTProto, r.mtproto(ctx))
-		var failed *crawl.Error
-		if !errors.As(err, &failed) || failed.Cause != ledger.CauseLogin && failed.Cause != ledger.CausePrivate {
+		if !accounts(err) {
 			return err
 		}
 		cannot = err
@@ -179,6 +178,20 @@ func (k *Kind) read(ctx context.Context, r *run) error {
 		return cannot
 	}
 	return err
+}
+
+// accounts reports whether err is the account's trouble, not the channel's.
+func accounts(err error) bool {
+	var failed *crawl.Error
+	if !errors.As(err, &failed) {
+		return false
+	}
+	switch failed.Cause {
+	case ledger.CauseLogin, ledger.CausePrivate, ledger.CauseConnect, ledger.CauseTimeout:
+		return true
+	default:
+		return false
+	}
 }
 
 // Forget lets go of the channel that a name was bound to, so that the next run

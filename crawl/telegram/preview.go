@@ -6,14 +6,18 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"vesti.nixg.ru/crawl"
 	"vesti.nixg.ru/crawl/fetch"
 	"vesti.nixg.ru/ledger"
 )
 
-// maxDeep bounds the pages that are read only to look at known posts again.
-const maxDeep = 12
+const (
+	maxDeep = 12  // pages that are read only to look at known posts again
+	farBack = 400 // ids: what was missed beyond them is read from its old end
+	reserve = 30 * time.Second
+)
 
 // preview reads the channel from its public preview: from the newest page back
 // to the last message read, then the pages' messages in order, oldest first.
@@ -75,12 +79,76 @@ func (r *run) walk(ctx context.Context) ([][]Message, error) {
 			count += len(m.ids())
 		}
 		switch {
-		case r.first && count >= r.backfill(), oldest <= 1:
+		case r.first && (count >= r.backfill() || outOfTime(ctx)), oldest <= 1:
 			return pages, nil
+		case !r.first && before == 0 && oldest-r.prog.Last > farBack:
+			return pages, r.climb(ctx, oldest)
 		case !r.first && oldest <= r.prog.Last+1 && (deep == 0 || oldest <= deep || len(pages) >= maxDeep):
 			return pages, nil
 		}
 		before = oldest
+	}
+}
+
+// outOfTime reports whether the run ends so soon that what was read has to be
+// handed over now.
+func outOfTime(ctx context.Context) bool {
+	end, limited := ctx.Deadline()
+	return limited && time.Until(end) < reserve
+}
+
+// climb reads the messages from the last one read up to before, which are too
+// many to hold: a stretch at a time, from its upper end down, the older
+// stretches first. Each is committed, so that a run that is cut short goes on
+// there.
+func (r *run) climb(ctx context.Context, before int) error {
+	const short = 20 // ids of a stretch that one page holds if none is deleted
+	step := short
+	for cursor := r.prog.Last; cursor < before-1; {
+		end := min(cursor+1+step, before)
+		pages, err := r.stretch(ctx, cursor, end)
+		if err != nil {
+			return err
+		}
+		found := 0
+		for _, p := range slices.Backward(pages) {
+			found += len(p)
+			if err := r.commit(ctx, p, p[len(p)-1].last(), ledger.TextPreview); err != nil {
+				return err
+			}
+		}
+		r.kind.metrics.messages.WithLabelValues(string(wayPreview)).Add(float64(found))
+		if err := r.commit(ctx, nil, end-1, ledger.TextPreview); err != nil {
+			return err
+		}
+		cursor = end - 1
+		switch {
+		case len(pages) > 1:
+			step = max(step/2, short)
+		case found < short/2:
+			step *= 2
+		}
+	}
+	return nil
+}
+
+// stretch fetches the messages above cursor and below end, newest page first.
+func (r *run) stretch(ctx context.Context, cursor, end int) ([][]Message, error) {
+	var pages [][]Message
+	for {
+		p, err := r.fetchPage(ctx, end)
+		if err != nil {
+			return nil, err
+		}
+		if len(p.Messages) == 0 || p.Messages[0].ID >= end {
+			return pages, nil
+		}
+		if fresh := above(p.Messages, cursor); len(fresh) > 0 {
+			pages = append(pages, fresh)
+		}
+		if end = p.Messages[0].ID; end <= cursor+1 {
+			return pages, nil
+		}
 	}
 }
 

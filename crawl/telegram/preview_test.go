@@ -94,6 +94,31 @@ func TestStoppedBetweenPages(t *testing.T) {
 	}
 }
 
+// What was missed is too much to hold: it is read from its old end, and a run
+// that is cut short has done what it has done.
+func TestLongGap(t *testing.T) {
+	w := newWorld(t)
+	w.server.Set("port_example", channel(1, 10))
+	w.mustCrawl()
+	c := channel(1, 2000)
+	c.Messages = slices.DeleteFunc(c.Messages, func(m telegram.Message) bool { return m.ID > 500 && m.ID <= 1400 })
+	album := &c.Messages[199]
+	album.Members, album.Media = []int{200, 201, 202}, []string{telegram.MediaPhoto, telegram.MediaPhoto, telegram.MediaPhoto}
+	c.Messages = slices.Delete(c.Messages, 200, 202)
+	w.server.Set("port_example", c)
+	w.sink.failAfter(20)
+	if rep, err := w.crawl(); !errors.Is(err, errStopped) || rep.New < 300 {
+		t.Fatalf("report %+v, error %v", rep, err)
+	}
+	w.sink.failAfter(-1)
+	w.server.Requests()
+	w.mustCrawl()
+	w.wantIDs(slices.Concat(span(1, 200), span(203, 500), span(1401, 2000)))
+	if got := len(w.server.Requests()); got > 60 {
+		t.Errorf("%d requests for the rest of a gap of 1500 ids, 700 of them there", got)
+	}
+}
+
 func TestStoppedFirstRun(t *testing.T) {
 	w := newWorld(t)
 	w.server.Set("port_example", channel(1, 200))

@@ -55,20 +55,30 @@ func New(opts Options) (*Account, error) {
 	setDefault(&opts.CallTimeout, 15*time.Second)
 	setDefault(&opts.MaxWait, 30*time.Second)
 	setDefault(&opts.IdleAfter, 2*time.Minute)
+	setDefault(&opts.ConnectTimeout, 40*time.Second)
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Account{
+	a := &Account{
 		opts:    opts,
 		vault:   vault{store: opts.Store},
 		general: limiter(opts.Pace),
 		resolve: limiter(opts.ResolvePace),
 		log:     opts.Log,
-		metrics: newMetrics(opts.Registerer),
-	}, nil
+	}
+	a.metrics = newMetrics(opts.Registerer, a.readyGauge)
+	return a, nil
+}
+
+// readyGauge is 1 for an account that can read.
+func (a *Account) readyGauge() float64 {
+	if a.Ready(context.Background()) != nil {
+		return 0
+	}
+	return 1
 }
 
 func setDefault(field *time.Duration, value time.Duration) {

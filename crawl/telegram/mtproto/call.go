@@ -98,8 +98,7 @@ func callOnce[T any](ctx context.Context, a *Account, limit *rate.Limiter, f fun
 	if err != nil {
 		return zero, err
 	}
-	if l.probe {
-		l.probe = false
+	if l.probe.CompareAndSwap(true, false) {
 		if err := a.vault.forgive(ctx); err != nil {
 			return zero, err
 		}

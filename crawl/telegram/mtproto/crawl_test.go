@@ -3,8 +3,10 @@
 package mtproto_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -237,6 +239,21 @@ func TestServerThatNeverAnswers(t *testing.T) {
 	w.server.on(func(c call) effect { return effect{ack: c.method == history, mute: c.method == history} })
 	_, err := w.crawl()
 	w.wantCause(err, ledger.CauseTimeout)
+}
+
+func TestServerThatCannotBeReached(t *testing.T) {
+	w := newWorld(t, func(o *mtproto.Options) {
+		o.ConnectTimeout = 200 * time.Millisecond
+		o.Dial = func(context.Context, string, string) (net.Conn, error) {
+			return nil, errors.New("network is unreachable")
+		}
+	})
+	_, err := w.crawl()
+	w.wantCause(err, ledger.CauseConnect)
+	w.preview.Set("port_example", previewOf(portChannel(1, 5), true))
+	if rep := w.mustCrawl(); rep.New != 5 {
+		t.Errorf("from the preview: %+v", rep)
+	}
 }
 
 func TestTypedFailures(t *testing.T) {

@@ -4,7 +4,9 @@ package mtproto
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	gotd "github.com/gotd/td/telegram"
@@ -13,15 +15,12 @@ import (
 	"vesti.nixg.ru/ledger"
 )
 
-// connectTimeout is how long a connection may take until it can be used.
-const connectTimeout = 40 * time.Second
-
 // link is one connection, over all the reconnections that gotd makes by itself.
 type link struct {
 	client  *gotd.Client
 	storage *guarded
 	self    Identity
-	probe   bool // of a session that was refused once
+	probe   atomic.Bool // of a session that was refused once
 	cancel  context.CancelFunc
 	ready   chan struct{} // closed when calls can be made
 	done    chan struct{} // closed when it has ended
@@ -66,7 +65,7 @@ func (a *Account) connect(ctx context.Context) (l *link, release func(), err err
 	a.mu.Unlock()
 	release = func() { a.release(l) }
 
-	timeout := time.NewTimer(connectTimeout)
+	timeout := time.NewTimer(a.opts.ConnectTimeout)
 	defer timeout.Stop()
 	select {
 	case <-l.ready:
@@ -74,13 +73,13 @@ func (a *Account) connect(ctx context.Context) (l *link, release func(), err err
 	case <-l.done:
 		err = l.err
 		if err == nil {
-			err = fmt.Errorf("connection closed")
+			err = errors.New("connection closed")
 		}
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	case <-timeout.C:
 		err = &crawl.Error{Cause: ledger.CauseConnect, Message: fmt.Sprintf(
-			"Telegram cannot be reached: no connection after %s. Where it is blocked, set a proxy", connectTimeout)}
+			"Telegram cannot be reached: no connection after %s. Where it is blocked, set a proxy", a.opts.ConnectTimeout)}
 	}
 	release()
 	return nil, nil, err
@@ -97,11 +96,11 @@ func (a *Account) open(ctx context.Context) (*link, error) {
 	l := &link{
 		storage: &guarded{vault: a.vault, keyID: s.data.AuthKeyID, raw: s.raw},
 		self:    s.self,
-		probe:   s.refused != nil,
 		cancel:  cancel,
 		ready:   make(chan struct{}),
 		done:    make(chan struct{}),
 	}
+	l.probe.Store(s.refused != nil)
 	l.client = a.client(l.storage)
 	go func() {
 		defer close(l.done)

@@ -190,7 +190,7 @@ func (a *Account) Logout(ctx context.Context) error {
 }
 
 func (a *Account) logOut(ctx context.Context, s state) error {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, a.opts.ConnectTimeout)
 	defer cancel()
 	mem := &session.StorageMemory{}
 	if err := mem.StoreSession(ctx, s.raw); err != nil {

@@ -20,7 +20,7 @@ type metrics struct {
 	refused  prometheus.Counter
 }
 
-func newMetrics(reg prometheus.Registerer) *metrics {
+func newMetrics(reg prometheus.Registerer, ready func() float64) *metrics {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
@@ -35,7 +35,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		refused:  counter("vesti_telegram_session_refused_total", "Times that Telegram refused the session."),
 	}
 	if reg != nil {
-		reg.MustRegister(m.calls, m.repeated, m.waited, m.paused, m.refused)
+		reg.MustRegister(m.calls, m.repeated, m.waited, m.paused, m.refused, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "vesti_telegram_account_ready",
+			Help: "1 while there is a session that Telegram has not refused.",
+		}, ready))
 	}
 	return m
 }

@@ -53,7 +53,9 @@ type Options struct {
 	ResolvePace time.Duration // between two look-ups of names, which Telegram limits most; default 5 s, negative for none
 	CallTimeout time.Duration // for an answer, after which the call is repeated; default 15 s
 	MaxWait     time.Duration // the longest wait that a call sits out; longer ones pause its method; default 30 s
-	IdleAfter   time.Duration // a connection that nothing uses is closed; default 2 min
+	// ConnectTimeout is how long it may take until calls can be made; default 40 s.
+	ConnectTimeout time.Duration
+	IdleAfter      time.Duration // a connection that nothing uses is closed; default 2 min
 
 	// Dial connects to Telegram; default a net.Dialer. A proxy goes here.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)

@@ -45,12 +45,12 @@ type world struct {
 func newWorld(t testing.TB, change ...func(*mtproto.Options)) *world {
 	t.Helper()
 	w := bareWorld(t, newServer(t), change...)
-	w.adopt(session())
+	w.adopt(loggedIn())
 	return w
 }
 
-// session is the session of somebody who has logged in at the shared server.
-var session = sync.OnceValue(func() storedSession {
+// loggedIn is the session of somebody who has logged in at the shared server.
+var loggedIn = sync.OnceValue(func() storedSession {
 	dir, err := os.MkdirTemp("", "vesti-telegram")
 	if err != nil {
 		panic(err)
