@@ -169,7 +169,7 @@ func checkCrashed(t *testing.T, dir string, want []int) {
 	wantIDs(t, log, want)
 	w := &world{t: t, log: log}
 	var kept, first session.Data
-	for raw, into := range map[*[]byte]*session.Data{ptr(w.stored()): &kept, ptr(loggedIn().current): &first} {
+	for raw, into := range map[*[]byte]*session.Data{new(w.stored()): &kept, new(loggedIn().current): &first} {
 		mem := &session.StorageMemory{}
 		if err := mem.StoreSession(t.Context(), *raw); err != nil {
 			t.Fatal(err)
@@ -184,5 +184,3 @@ func checkCrashed(t *testing.T, dir string, want []int) {
 		t.Error("the session has another key")
 	}
 }
-
-func ptr[T any](v T) *T { return &v }

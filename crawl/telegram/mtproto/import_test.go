@@ -53,7 +53,7 @@ func TestImportOfASessionThatWasEnded(t *testing.T) {
 	key := w.knownKey()
 	w.server.set(func() { clear(w.server.authed) })
 	_, err := w.account.ImportDesktop(t.Context(), writeTData(t, key, nil), nil)
-	if err == nil || !strings.Contains(err.Error(), "does not accept the session") {
+	if err == nil || !strings.Contains(err.Error(), "is not accepted") {
 		t.Errorf("error %v", err)
 	}
 	if st := w.status(); st.State != mtproto.StateNeedsLogin {

@@ -114,7 +114,7 @@ func (a *Account) authorised(ctx context.Context, c *gotd.Client, authorise func
 			return fmt.Errorf("ask Telegram whose session it is: %w", err)
 		}
 		if !status.Authorized {
-			return errors.New("Telegram does not accept the session: it was ended, or nobody has logged in with it")
+			return errors.New("the session is not accepted: it was ended, or nobody has logged in with it")
 		}
 		if status.User.Bot {
 			return errors.New("the session is a bot's, and bots cannot read channels: log in with a user's account")
@@ -155,9 +155,9 @@ func (a *Account) loginError(err error) error {
 	}
 	switch {
 	case rpc.Code == 420:
-		return fmt.Errorf("Telegram asks to wait %d s before another try: %w", rpc.Argument, err)
+		return fmt.Errorf("wait %d s before another try, Telegram asks: %w", rpc.Argument, err)
 	case rpc.IsOneOf("PHONE_NUMBER_INVALID", "PHONE_NUMBER_UNOCCUPIED"):
-		return fmt.Errorf("Telegram knows no account with this number (give it in international form, +49…): %w", err)
+		return fmt.Errorf("no account has this number (give it in international form, +49…): %w", err)
 	}
 	return err
 }
@@ -245,7 +245,7 @@ func signIn(ctx context.Context, c *auth.Client, ask Prompter) error {
 		if _, done := sent.(*tg.AuthSentCodeSuccess); done {
 			return nil
 		}
-		return fmt.Errorf("Telegram wants a kind of login that vesti does not know (%s)", sent.TypeName())
+		return fmt.Errorf("this kind of login is not supported (%s)", sent.TypeName())
 	}
 	for round := range promptRounds {
 		answer, err := ask.Code(ctx, sentBy(code.Type), round > 0)

@@ -50,10 +50,10 @@ func (s *server) rename(c *channel, name string, heir int64) {
 	s.names[strings.ToLower(name)] = c.id
 }
 
-func (c *channel) chat(min bool) *tg.Channel {
+func (c *channel) chat(partial bool) *tg.Channel {
 	ch := &tg.Channel{ID: c.id, Title: c.title, Username: c.name, Broadcast: true, Photo: &tg.ChatPhotoEmpty{}, Date: 1}
 	ch.AccessHash = c.hash
-	if min {
+	if partial {
 		ch.Min, ch.AccessHash = true, c.hash+99
 	}
 	ch.SetFlags()
