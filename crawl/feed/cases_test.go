@@ -315,4 +315,3 @@ func (f *failures) check(ok bool, format string, args ...any) {
 }
 
 func (f failures) err() error { return errors.Join(f...) }
-

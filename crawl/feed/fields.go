@@ -106,17 +106,13 @@ func (r *repairer) declaredKind(el element, attrs string) textKind {
 func (r *repairer) text(kind textKind) string {
 	c := r.content(element{})
 	switch {
-	case kind == kindBinary:
-		return ""
-	case kind == kindBase64HTML || kind == kindBase64Plain:
+	case kind == kindBase64HTML || kind == kindBase64Plain || kind == kindBinary:
 		decoded, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(c.text), ""))
 		if err != nil || !utf8.Valid(decoded) {
-			return ""
+			return "" // a picture, say
 		}
-		if kind == kindBase64HTML {
-			return string(markHTML) + dropIllegal(string(decoded))
-		}
-		return string(markPlain) + dropIllegal(string(decoded))
+		mark := map[textKind]string{kindBase64HTML: string(markHTML), kindBase64Plain: string(markPlain)}[kind]
+		return mark + dropIllegal(string(decoded))
 	case c.markup != "" && (kind == kindInline || !plain.HasTag(c.text)):
 		return string(markHTML) + c.markup
 	case kind == kindInline:

@@ -40,11 +40,10 @@ var errNoRoot = errors.New("no element of a feed")
 // repair reads doc, UTF-8 that means to be an XML feed, and writes what it
 // holds of interest. It never fails on markup, only where no feed begins.
 func repair(doc string) (repaired, error) {
-	r := repairer{s: scanner{doc: dropIllegal(doc)}}
+	r := repairer{s: scanner{doc: dropIllegal(doc)}, body: make([]byte, 0, len(doc)+len(doc)/8)}
 	if !r.findRoot() {
 		return repaired{}, errNoRoot
 	}
-	r.body = make([]byte, 0, len(doc)+len(doc)/8)
 	r.run()
 	return r.finish(), nil
 }

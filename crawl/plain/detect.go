@@ -20,9 +20,10 @@ func Guess(s string) string {
 // Angle brackets around anything else are no markup.
 func HasMarkup(s string) bool { return HasTag(s) || HasReference(s) }
 
-// HasTag reports whether s holds the start or end of an HTML element, or a
-// comment or CDATA mark.
+// HasTag reports whether s holds the start or end of an HTML element, of an
+// unknown one that is closed, or a comment or CDATA mark.
 func HasTag(s string) bool {
+	unknown := 0
 	for rest := s[:strings.LastIndexByte(s, '>')+1]; ; {
 		i := strings.IndexByte(rest, '<')
 		if i < 0 {
@@ -32,11 +33,21 @@ func HasTag(s string) bool {
 		if strings.HasPrefix(rest, "!--") || strings.HasPrefix(rest, "![CDATA[") {
 			return true
 		}
-		if name := tagName(strings.TrimPrefix(rest, "/")); name != "" && isElement(name) {
+		name := tagName(strings.TrimPrefix(rest, "/"))
+		if name == "" {
+			continue
+		}
+		if isElement(name) {
+			return true
+		}
+		if unknown++; unknown <= maxUnknown && rest[0] != '/' && strings.Contains(rest, "</"+name+">") {
 			return true
 		}
 	}
 }
+
+// maxUnknown bounds how many unknown names are looked for.
+const maxUnknown = 8
 
 // IsMarkedUp reports whether s, a line that should be plain, was meant as
 // HTML: it closes an element, or has one that needs no closing. A title that
