@@ -68,6 +68,7 @@ func mainText(doc *html.Node, pageURL string) (string, error) {
 	if u, err := url.Parse(pageURL); err == nil && u.IsAbs() {
 		opts.OriginalURL = u
 	}
+	links := linkLines(doc)
 	res, err := trafilatura.ExtractDocument(doc, opts)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrNoText, err)
@@ -82,7 +83,7 @@ func mainText(doc *html.Node, pageURL string) (string, error) {
 	if text == "" {
 		return "", ErrNoText
 	}
-	return text, nil
+	return withoutBoilerplate(text, links), nil
 }
 
 // selected returns the text of what the selector picks, each element once.
