@@ -44,7 +44,7 @@ func (r *repairer) field(ru rule, out string, el element) {
 		r.category(out, attrs, r.content(el).text)
 	case attrField:
 		r.writeAttributes(out)
-		r.skip()
+		r.content(el)
 	case dropped, container, itemStart: // not fields
 	}
 }

@@ -59,13 +59,13 @@ func (t Text) Line() string {
 
 // decodeTwice resolves the references that are left in a title of RSS, which
 // by the letter is plain text but often HTML: once, and once more where what
-// comes out still is escaped markup.
+// comes out still holds some.
 func decodeTwice(s string) string {
 	once := entities(nil).decode(s)
-	if once != s && (strings.Contains(once, "&lt;") || strings.Contains(once, "&gt;") || strings.Contains(once, "&amp;")) {
-		return entities(nil).decode(once)
+	if once == s {
+		return s
 	}
-	return once
+	return entities(nil).decode(once)
 }
 
 // author returns the name in an author's text, which feeds write as
