@@ -295,11 +295,11 @@ func (x expectation) checkURLs() error {
 	var f failures
 	for _, row := range x.Rows {
 		got := feed.CanonicalURL(row.In)
-		any := row.WantAny
+		wanted := row.WantAny
 		if row.Want != nil {
-			any = append(any, *row.Want)
+			wanted = append(wanted, *row.Want)
 		}
-		f.check(slices.Contains(any, got), "canonical of %q: %q, want %q", row.In, got, any)
+		f.check(slices.Contains(wanted, got), "canonical of %q: %q, want %q", row.In, got, wanted)
 		f.check(feed.CanonicalURL(got) == got, "canonical of %q is not its own canonical: %q", got, feed.CanonicalURL(got))
 	}
 	return f.err()

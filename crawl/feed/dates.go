@@ -246,7 +246,7 @@ func countDigits(s string) int {
 func (r *dateReader) clock(s string) (int, bool) {
 	var parts [3]int
 	i := 0
-	for p := 0; p < 3; p++ {
+	for p := range 3 {
 		n := countDigits(s[i:])
 		if n == 0 || n > 2 {
 			return 0, false
@@ -279,7 +279,7 @@ func (r *dateReader) offset(s string) (int, bool) {
 		i++
 	}
 	n := countDigits(s[i:])
-	h, m := 0, 0
+	var h, m int
 	switch {
 	case n == 1 || n == 2:
 		h, _ = strconv.Atoi(s[i : i+n])

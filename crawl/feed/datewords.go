@@ -153,7 +153,7 @@ var months = monthNames(
 func monthNames(lists ...string) map[string]time.Month {
 	m := map[string]time.Month{}
 	for i, list := range lists {
-		for _, w := range strings.Fields(list) {
+		for w := range strings.FieldsSeq(list) {
 			m[w] = time.Month(i + 1)
 		}
 	}
@@ -162,7 +162,7 @@ func monthNames(lists ...string) map[string]time.Month {
 
 func wordSet(list string) map[string]bool {
 	m := map[string]bool{}
-	for _, w := range strings.Fields(list) {
+	for w := range strings.FieldsSeq(list) {
 		m[w] = true
 	}
 	return m

@@ -101,16 +101,13 @@ func parseOptions(src crawl.Source) ParseOptions {
 // failure is the run's error for a body that is not a readable feed.
 func failure(resp *fetch.Response, err error) error {
 	cause := ledger.CauseParse
-	what := err.Error()
-	var other *NotFeedError
-	if errors.As(err, &other) {
+	what := fmt.Sprintf("a feed that cannot be read: %v", errors.Unwrap(err))
+	if other, ok := errors.AsType[*NotFeedError](err); ok {
 		cause = ledger.CauseNotFeed
-		what = "answered with " + other.What + ", not with a feed"
+		what = other.What + ", not with a feed"
 		if ct := resp.Header.Get("Content-Type"); ct != "" {
 			what += " (Content-Type " + ct + ")"
 		}
-	} else {
-		what = fmt.Sprintf("answered with a feed that cannot be read: %v", errors.Unwrap(err))
 	}
-	return &crawl.Error{Cause: cause, HTTPStatus: resp.Status, Message: resp.Where() + " " + what, Err: err}
+	return &crawl.Error{Cause: cause, HTTPStatus: resp.Status, Message: resp.Where() + " answered with " + what, Err: err}
 }

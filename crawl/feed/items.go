@@ -97,9 +97,8 @@ func (k *Kind) drop(ctx context.Context, job crawl.Job, entries []*Entry, report
 			kept = append(kept, e)
 			continue
 		}
-		published, _ := e.published(job.Now)
 		dropped = append(dropped, crawl.Dropped{
-			Source: job.Source.Slug, Key: e.key, Title: e.Title, URL: e.Link, Published: published, Rule: rule,
+			Source: job.Source.Slug, Key: e.key, Title: e.Title, URL: e.Link, Published: e.published(job.Now), Rule: rule,
 		})
 	}
 	if len(dropped) > 0 {
@@ -124,7 +123,7 @@ func (k *Kind) item(job crawl.Job, doc *Document, e *Entry) ledger.Item {
 		Lang: language(src.Lang, e.Language, doc.Language), Direction: src.Direction,
 		IsOwn: src.IsOwn, Lane: src.Lane(), Media: e.Media,
 	}
-	it.Published, _ = e.published(job.Now)
+	it.Published = e.published(job.Now)
 	cutText(&it)
 	return it
 }
@@ -147,13 +146,13 @@ func (e *Entry) text() (string, ledger.TextOrigin) {
 	return "", ledger.TextTitle
 }
 
-// published is the entry's date, false and zero where it has none that can be
-// believed: then it counts as published when it was fetched.
-func (e *Entry) published(now time.Time) (time.Time, bool) {
-	if e.Published.IsZero() || e.Published.After(now.Add(maxAhead)) {
-		return time.Time{}, false
+// published is the entry's date, zero where it has none that can be believed:
+// then it counts as published when it was fetched.
+func (e *Entry) published(now time.Time) time.Time {
+	if e.Published.After(now.Add(maxAhead)) {
+		return time.Time{}
 	}
-	return e.Published, true
+	return e.Published
 }
 
 // wantsPage reports whether the entry's page is to be fetched.

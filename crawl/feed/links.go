@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // resolveURL returns ref against base, nil for none, in a form that a browser
@@ -52,7 +53,9 @@ func cleanURL(ref string) string {
 // escapeURL escapes the characters that a URL may not hold, and drops line
 // breaks and tabs, which browsers do. Letters beyond ASCII stay.
 func escapeURL(ref string) string {
-	if !strings.ContainsAny(ref, " \t\r\n\"<>\\^`{|}%\x7F") {
+	if strings.IndexFunc(ref, func(r rune) bool {
+		return r <= ' ' || r == 0x7F || r == '%' || r < utf8.RuneSelf && strings.ContainsRune(unsafeInURL, r)
+	}) < 0 {
 		return ref
 	}
 	var b strings.Builder
@@ -60,7 +63,7 @@ func escapeURL(ref string) string {
 	for i := range len(ref) {
 		switch c := ref[i]; {
 		case c == '\t' || c == '\r' || c == '\n':
-		case c <= ' ' || c == 0x7F || strings.IndexByte("\"<>\\^`{|}", c) >= 0,
+		case c <= ' ' || c == 0x7F || strings.IndexByte(unsafeInURL, c) >= 0,
 			c == '%' && !isEscape(ref[i:]):
 			const hex = "0123456789ABCDEF"
 			b.WriteByte('%')
@@ -72,6 +75,9 @@ func escapeURL(ref string) string {
 	}
 	return b.String()
 }
+
+// unsafeInURL are the printing characters that a URL may not hold as they are.
+const unsafeInURL = "\"<>\\^`{|}"
 
 func isEscape(s string) bool { return len(s) >= 3 && isHex(s[1]) && isHex(s[2]) }
 

@@ -3,6 +3,7 @@ package feed
 import (
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -217,8 +218,8 @@ func (r *repairer) lookup(rules map[element]rule, el element) (rule, bool) {
 // close handles an end tag: it closes the innermost open element of that name
 // with all that is open inside it. An end tag of nothing open means nothing.
 func (r *repairer) close(name string) {
-	for i := len(r.frames) - 1; i >= 0; i-- {
-		if !strings.EqualFold(r.frames[i].name, name) {
+	for i, f := range slices.Backward(r.frames) {
+		if !strings.EqualFold(f.name, name) {
 			continue
 		}
 		for len(r.frames) > i {
@@ -285,9 +286,9 @@ func splitName(name string) (prefix, local string) {
 }
 
 func (r *repairer) uriOf(prefix string) string {
-	for i := len(r.ns) - 1; i >= 0; i-- {
-		if r.ns[i].prefix == prefix {
-			return r.ns[i].uri
+	for _, b := range slices.Backward(r.ns) {
+		if b.prefix == prefix {
+			return b.uri
 		}
 	}
 	return ""
@@ -298,12 +299,12 @@ func (r *repairer) uriOf(prefix string) string {
 func (r *repairer) resolve(name string) element {
 	prefix, local := splitName(name)
 	el := element{vocab: vocabCore, local: strings.ToLower(local)}
-	for i := len(r.ns) - 1; i >= 0; i-- {
-		if r.ns[i].prefix != prefix {
+	for _, b := range slices.Backward(r.ns) {
+		if b.prefix != prefix {
 			continue
 		}
-		el.vocab = r.ns[i].vocab
-		if r.ns[i].uri == r.rootURI && (prefix == "" || el.vocab == vocabOther) {
+		el.vocab = b.vocab
+		if b.uri == r.rootURI && (prefix == "" || el.vocab == vocabOther) {
 			el.vocab = vocabCore
 		}
 		return el

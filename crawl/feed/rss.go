@@ -2,6 +2,7 @@ package feed
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	ext "github.com/mmcdole/gofeed/extensions"
@@ -104,7 +105,7 @@ func (m *mapper) media(enclosures []string, x extensions) []string {
 	}
 	var all []string
 	for _, raw := range enclosures {
-		if u := m.firstWeb(raw); u != "" && len(all) < maxMedia && !containsString(all, u) {
+		if u := m.firstWeb(raw); u != "" && len(all) < maxMedia && !slices.Contains(all, u) {
 			all = append(all, u)
 		}
 	}

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -97,18 +98,9 @@ func authors(texts []string) string {
 	var names []string
 	for _, t := range texts {
 		name := author(t)
-		if name != "" && !containsString(names, name) {
+		if name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
 	return strings.Join(names, ", ")
-}
-
-func containsString(list []string, s string) bool {
-	for _, l := range list {
-		if l == s {
-			return true
-		}
-	}
-	return false
 }

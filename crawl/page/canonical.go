@@ -67,7 +67,7 @@ func attr(n *html.Node, key string) string {
 }
 
 func hasToken(list, token string) bool {
-	for _, t := range strings.Fields(list) {
+	for t := range strings.FieldsSeq(list) {
 		if strings.EqualFold(t, token) {
 			return true
 		}
