@@ -1,10 +1,12 @@
 package keyword
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"sync"
 	"sync/atomic"
 
 	"vesti.nixg.ru/ledger"
@@ -15,6 +17,9 @@ type Classifier struct {
 	path       string
 	directions []ledger.Direction
 	rules      atomic.Pointer[Rules]
+
+	mu   sync.Mutex
+	read []byte // the file as last read; nil before and for the starter rules
 }
 
 // Open returns a classifier with the rules in the file at path, for the given
@@ -39,23 +44,35 @@ func (c *Classifier) Rules() *Rules { return c.rules.Load() }
 
 // Reload reads the file again and reports whether the rules are others now. A
 // file that cannot be read or has mistakes leaves the rules in force; the error
-// says what is wrong with it.
+// says what is wrong with it. A file that did not change costs only its reading.
 func (c *Classifier) Reload() (changed bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	before := c.rules.Load()
-	if before != nil && c.directions == nil && c.path == "" {
+	if before != nil && c.path == "" {
 		return false, nil
 	}
-	r, err := c.load()
+	data, err := c.readFile()
+	if err != nil || before != nil && bytes.Equal(data, c.read) {
+		return false, err
+	}
+	var r *Rules
+	if c.path == "" {
+		r, err = ParseStarter(c.directions)
+	} else {
+		r, err = Parse(c.path, data, c.directions)
+	}
 	if err != nil {
 		return false, err
 	}
+	c.read = data
 	c.rules.Store(r)
 	return before == nil || before.hash != r.hash, nil
 }
 
-func (c *Classifier) load() (*Rules, error) {
+func (c *Classifier) readFile() ([]byte, error) {
 	if c.path == "" {
-		return ParseStarter(c.directions)
+		return nil, nil
 	}
 	data, err := os.ReadFile(c.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,7 +81,7 @@ func (c *Classifier) load() (*Rules, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read rules: %w", err)
 	}
-	return Parse(c.path, data, c.directions)
+	return data, nil
 }
 
 // Classify judges an item by the rules in force, with reasons and a summary.

@@ -175,11 +175,8 @@ func (c check) summary(said string) (string, error) {
 func foreign(summary, text string) bool {
 	cyrillic, latin := letters(summary)
 	textCyrillic, textLatin := letters(text)
-	if all := textCyrillic + textLatin; cyrillic > latin {
-		return textCyrillic*5 < all
-	} else {
-		return latin > cyrillic && textLatin*5 < all
-	}
+	all := textCyrillic + textLatin
+	return cyrillic > latin && textCyrillic*5 < all || latin > cyrillic && textLatin*5 < all
 }
 
 // plain makes one line of printable characters without markup.
