@@ -204,7 +204,7 @@ func (r *reclassifier) current(e ledger.Event, revised map[ledger.PostNum]ledger
 		return judged{}, false
 	}
 	var item ledger.Item
-	length := 0
+	var length int
 	switch p := e.Payload.(type) {
 	case ledger.PostFetched:
 		if e.At.Before(r.o.Since) {
@@ -273,6 +273,7 @@ func (r *reclassifier) judgeSome(ctx context.Context, posts []judged) error {
 			toAsk = append(toAsk, posts[i].num)
 		case verdictKept:
 			kept++
+		case verdictSame:
 		}
 	}
 	r.mu.Lock()

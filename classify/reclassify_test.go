@@ -230,7 +230,9 @@ func TestReclassifyJudgesTheNewest(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, change := range []func(*ledger.Item){
-		func(i *ledger.Item) { i.Text = "Новая игра для всех, кто любит играть, и ещё немного текста" },
+		func(i *ledger.Item) {
+			i.Text = "Новая игра для всех, кто любит играть, и ещё немного текста"
+		},
 		func(i *ledger.Item) { i.Title = "Wine и ещё раз wine" },
 	} {
 		change(&p.Item)

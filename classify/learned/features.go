@@ -49,7 +49,6 @@ type feature struct {
 	bucket uint32
 	kind   kind
 	count  float32
-	name   string // what a person may read; kept on request only
 }
 
 // extractor takes features from texts. It is not safe for concurrent use.
@@ -57,7 +56,7 @@ type extractor struct {
 	scanner words.Scanner
 	stemmer words.Stemmer
 	list    []feature
-	named   bool
+	names   map[uint32]string   // of the features, for a person; nil keeps none
 	masked  map[string]struct{} // stems to leave out
 }
 
@@ -148,8 +147,8 @@ func firstSegment(path string) string {
 
 func (x *extractor) add(k kind, name string, count float32) {
 	f := feature{bucket: bucket(k, name), kind: k, count: count}
-	if x.named {
-		f.name = name
+	if x.names != nil {
+		x.names[f.bucket] = name
 	}
 	x.list = append(x.list, f)
 }

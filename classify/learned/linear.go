@@ -47,7 +47,7 @@ func train(samples []sample, classes int) *linear {
 	for i, s := range samples {
 		vectors[i] = m.vector(s.features, nil)
 	}
-	squares := make([]float32, len(m.weights)) // AdaGrad's sums
+	squares := make([]float32, len(m.weights))            // AdaGrad's sums
 	rnd := rand.New(rand.NewPCG(1, uint64(len(samples)))) //nolint:gosec // equal samples must give equal models
 	order := rnd.Perm(len(samples))
 	p := make([]float32, classes)

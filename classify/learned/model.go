@@ -64,9 +64,9 @@ const maxReasons = 6
 // Explain is Judge with the features that spoke most for the direction.
 func (m *Model) Explain(item *ledger.Item, reasons []ledger.Reason) (Verdict, []ledger.Reason) {
 	s := scratches.Get().(*scratch)
-	s.named = true
+	s.names = make(map[uint32]string)
 	defer func() {
-		s.named = false
+		s.names = nil
 		scratches.Put(s)
 	}()
 	v, class := m.judge(s, item, reasons)
@@ -75,14 +75,10 @@ func (m *Model) Explain(item *ledger.Item, reasons []ledger.Reason) (Verdict, []
 		of   float32
 	}
 	var gains []gain
-	values := make(map[uint32]float32, len(s.vector))
 	for _, e := range s.vector {
-		values[e.bucket] = e.value
-	}
-	for _, f := range s.list {
-		row := m.directions.weights[int(f.bucket)*m.directions.classes:][:m.directions.classes]
-		if g := (row[class] - mean(row)) * values[f.bucket]; g > 0 {
-			gains = append(gains, gain{f.name, g})
+		row := m.directions.weights[int(e.bucket)*m.directions.classes:][:m.directions.classes]
+		if g := (row[class] - mean(row)) * e.value; g > 0 {
+			gains = append(gains, gain{s.names[e.bucket], g})
 		}
 	}
 	slices.SortFunc(gains, func(a, b gain) int { return cmp.Or(cmp.Compare(b.of, a.of), cmp.Compare(a.name, b.name)) })

@@ -51,8 +51,10 @@ type Example struct {
 	// that they matched are left out: what they know need not be learned, what
 	// stands around their keywords is the point.
 	ByEditor bool
-	Verdict  ledger.Verdict
-	Reasons  []ledger.Reason // of the keyword rules
+	// Unlabelled: nothing is known of the direction, only Verdict.
+	Unlabelled bool
+	Verdict    ledger.Verdict
+	Reasons    []ledger.Reason // of the keyword rules
 }
 
 // Train fits a model to the examples and returns it unless it does worse on the
@@ -121,7 +123,9 @@ func prepare(examples []Example, heldOut byte) trainingSet {
 	slices.SortFunc(examples, func(a, b Example) int { return strings.Compare(string(a.ID[:]), string(b.ID[:])) })
 	number := make(map[ledger.Direction]int)
 	for _, e := range examples {
-		number[e.Direction]++
+		if !e.Unlabelled {
+			number[e.Direction]++
+		}
 	}
 	for _, d := range slices.Sorted(maps.Keys(number)) {
 		if number[d] >= minPerClass {
@@ -136,7 +140,7 @@ func prepare(examples []Example, heldOut byte) trainingSet {
 }
 
 func (s *trainingSet) add(x *extractor, e Example) {
-	s.digest = append(s.digest, e.ID.String(), string(e.Direction), fmt.Sprint(e.ByEditor), string(e.Verdict))
+	s.digest = append(s.digest, e.ID.String(), string(e.Direction), fmt.Sprint(e.ByEditor, e.Unlabelled), string(e.Verdict))
 	weight := float32(1)
 	if e.ByEditor {
 		weight = editorWeight
@@ -157,8 +161,9 @@ func (s *trainingSet) add(x *extractor, e Example) {
 		s.interest = append(s.interest, sample{features: features, class: rejected, weight: 1})
 	case ledger.VerdictNone:
 	}
+	s.counts.Picks = s.picks[picked] + s.picks[rejected]
 	class := slices.Index(s.classes, e.Direction)
-	if class < 0 {
+	if e.Unlabelled || class < 0 {
 		return
 	}
 	if e.ByEditor {
@@ -166,7 +171,6 @@ func (s *trainingSet) add(x *extractor, e Example) {
 	} else {
 		s.counts.Rules++
 	}
-	s.counts.Picks = s.picks[picked] + s.picks[rejected]
 	if s.share > 0 && e.ID[len(e.ID)-1]%s.share == 0 {
 		s.counts.HeldOut++
 		s.heldOut = append(s.heldOut, e)
