@@ -17,20 +17,16 @@ import (
 const (
 	fieldText  = "text"  // the title and the text: terms with positions
 	fieldTitle = "title" // the title alone
-	fieldEdge  = "edge"  // the first one and two letters of every word, for short prefixes
 )
 
-const (
-	positioned = index.IndexField | index.IncludeTermVectors
-	presence   = index.IndexField | index.SkipFreqNorm
-)
+const positioned = index.IndexField | index.IncludeTermVectors
 
 // entry is a post on its way into the index.
 type entry struct {
 	num         ledger.PostNum
 	title, text string
 
-	inText, inTitle, inEdge analysis.TokenStream
+	inText, inTitle analysis.TokenStream
 }
 
 // prepared hands bleve the terms that were made beforehand, so that their
@@ -59,31 +55,19 @@ func analyseAll(stemmer *analyse.Stemmer, entries []*entry) {
 }
 
 func (e *entry) analyse(stemmer *analyse.Stemmer) {
-	edges := map[string]struct{}{}
-	e.inTitle = terms(stemmer, e.title, nil)
-	e.inText = terms(stemmer, e.title+analyse.Gap+e.text, edges)
-	e.inEdge = make(analysis.TokenStream, 0, len(edges))
-	for edge := range edges {
-		e.inEdge = append(e.inEdge, &analysis.Token{Term: []byte(edge), Position: 1})
-	}
+	e.inTitle = terms(stemmer, e.title)
+	e.inText = terms(stemmer, e.title+analyse.Gap+e.text)
 }
 
-// terms returns the terms of text and adds the edges of its words to edges,
-// unless that is nil.
-func terms(stemmer *analyse.Stemmer, text string, edges map[string]struct{}) analysis.TokenStream {
+// terms returns the terms of text.
+func terms(stemmer *analyse.Stemmer, text string) analysis.TokenStream {
 	var tokens []analysis.Token
 	add := func(term string, position int) {
 		tokens = append(tokens, analysis.Token{Term: []byte(term), Position: position})
 	}
 	analyse.Scan(text, func(c *analyse.Chain) {
 		for i := range c.Parts {
-			p := &c.Parts[i]
-			term := stemmer.Part(p)
-			add(term, p.Position)
-			if edges != nil {
-				addEdges(edges, p.Text)
-				addEdges(edges, term)
-			}
+			add(stemmer.Part(&c.Parts[i]), c.Parts[i].Position)
 		}
 		if c.Joined != "" {
 			add(stemmer.Joined(c), c.Parts[0].Position)
@@ -96,24 +80,15 @@ func terms(stemmer *analyse.Stemmer, text string, edges map[string]struct{}) ana
 	return stream
 }
 
-func addEdges(edges map[string]struct{}, word string) {
-	one, two := analyse.Edges(word)
-	edges[one] = struct{}{}
-	edges[two] = struct{}{}
-}
-
 // document is what bleve stores of the entry: terms, and no text.
 func (e *entry) document() *document.Document {
 	d := document.NewDocument(documentID(e.num))
 	for _, f := range []struct {
-		name    string
-		tokens  analysis.TokenStream
-		options index.FieldIndexingOptions
-	}{
-		{fieldText, e.inText, positioned}, {fieldTitle, e.inTitle, positioned}, {fieldEdge, e.inEdge, presence},
-	} {
+		name   string
+		tokens analysis.TokenStream
+	}{{fieldText, e.inText}, {fieldTitle, e.inTitle}} {
 		if len(f.tokens) > 0 {
-			d.AddField(document.NewTextFieldCustom(f.name, nil, nil, f.options, prepared(f.tokens)))
+			d.AddField(document.NewTextFieldCustom(f.name, nil, nil, positioned, prepared(f.tokens)))
 		}
 	}
 	return d

@@ -17,12 +17,8 @@ import (
 	"vesti.nixg.ru/projections/posts"
 )
 
-const (
-	// maxExpansion is how many of the terms that begin with a prefix are searched.
-	maxExpansion = 4096
-	// checkEvery is how many hits are taken between two looks at the context.
-	checkEvery = 1024
-)
+// checkEvery is how many hits are taken between two looks at the context.
+const checkEvery = 1024
 
 // errCut: the search ran out of time. What was found until then counts.
 var errCut = errors.New("search was cut short")
@@ -227,9 +223,6 @@ func (e *evaluator) any(n orNode) (search.Searcher, error) {
 
 // prefix finds the posts with any word that begins so.
 func (e *evaluator) prefix(n prefixNode) (search.Searcher, error) {
-	if n.short() && n.field == fieldText {
-		return searcher.NewTermSearcher(e.ctx, e.reader, n.text, fieldEdge, 1, unscored)
-	}
 	terms, err := e.expand(n)
 	if err != nil {
 		return nil, err
@@ -256,7 +249,8 @@ func (e *evaluator) expand(n prefixNode) ([]string, error) {
 	for term := range counts {
 		terms = append(terms, term)
 	}
-	if len(terms) <= maxExpansion {
+	most := n.expansion()
+	if len(terms) <= most {
 		slices.Sort(terms)
 		return terms, nil
 	}
@@ -264,7 +258,7 @@ func (e *evaluator) expand(n prefixNode) ([]string, error) {
 	slices.SortFunc(terms, func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b))
 	})
-	return terms[:maxExpansion], nil
+	return terms[:most], nil
 }
 
 // dictionary adds the terms that begin with start, and in how many documents

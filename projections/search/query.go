@@ -135,5 +135,12 @@ func (c *compiler) note(reason NoteReason, part string) {
 	}
 }
 
-// short reports whether a prefix is looked up in the field of edges.
-func (p prefixNode) short() bool { return utf8.RuneCountInString(p.text) <= 2 }
+// expansion is how many of the terms that begin with the prefix are searched. A
+// letter or two begin tens of thousands, of which the frequent ones are in nearly
+// every post that has any.
+func (p prefixNode) expansion() int {
+	if utf8.RuneCountInString(p.text) <= 2 {
+		return 1024
+	}
+	return 4096
+}

@@ -67,10 +67,3 @@ func fleetingStarts(text string) []string {
 		return nil
 	}
 }
-
-// Edges returns the first one and the first two characters of a word.
-func Edges(word string) (one, two string) {
-	_, first := utf8.DecodeRuneInString(word)
-	_, second := utf8.DecodeRuneInString(word[first:])
-	return word[:first], word[:first+second]
-}
