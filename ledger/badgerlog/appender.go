@@ -59,6 +59,10 @@ type appender struct {
 	// inHand has the records of claimed posts as they are in the store: only the
 	// appender writes records, and what is claimed will be written again soon.
 	inHand map[ledger.PostNum]postRecord
+
+	// The memory of the running group. Records are large, and groups follow each other.
+	posts   map[ledger.PostNum]postRecord
+	effects []effect
 }
 
 // stepRef is a step of a request, with its result in the running group.
@@ -69,7 +73,10 @@ type stepRef struct {
 }
 
 func newAppender(l *Log, last ledger.Seq) *appender {
-	return &appender{log: l, requests: make(chan *request, queueLen), ended: make(chan struct{}), seq: last, inHand: make(map[ledger.PostNum]postRecord)}
+	return &appender{
+		log: l, requests: make(chan *request, queueLen), ended: make(chan struct{}), seq: last,
+		inHand: make(map[ledger.PostNum]postRecord), posts: make(map[ledger.PostNum]postRecord),
+	}
 }
 
 // submit queues a request. It waits while the queue is full.
@@ -231,6 +238,7 @@ func (a *appender) runGroup(steps []stepRef) error {
 			err = a.finish(g)
 		}
 		g.txn.Discard()
+		a.effects = g.effects
 		if errors.Is(err, badger.ErrConflict) {
 			a.log.metrics.conflicts.Inc()
 			continue // another namespace's writer touched the same fingerprint: run again
@@ -244,12 +252,13 @@ func (a *appender) runGroup(steps []stepRef) error {
 
 func (a *appender) begin() *group {
 	now := a.log.now()
+	clear(a.posts)
 	return &group{
 		log:   a.log,
 		txn:   a.log.db.NewTransaction(true),
 		at:    time.UnixMicro(now.UnixMicro()).UTC(),
 		last:  a.seq,
-		posts: make(map[ledger.PostNum]postRecord),
+		posts: a.posts, effects: a.effects[:0],
 	}
 }
 
