@@ -45,6 +45,7 @@ func (l *Log) Append(ctx context.Context, items []ledger.Item) ([]ledger.Appende
 	if err := l.appender.submit(ctx, r); err != nil {
 		return nil, err
 	}
+	l.failpoint("append.queued")
 	select {
 	case err = <-done:
 	case <-ctx.Done():
@@ -121,6 +122,7 @@ func (a *arrival) record(post ledger.PostNum) itemRecord {
 
 // arrive decides by the identity rules.
 func (g *group) arrive(a *arrival) error {
+	g.log.failpoint("append.begin")
 	b, err := g.get(itemKey(a.key))
 	if err != nil {
 		return err
@@ -182,6 +184,7 @@ func (g *group) fetched(a *arrival) error {
 	if err := g.putItem(a, num, others); err != nil {
 		return err
 	}
+	g.log.failpoint("append.written")
 	a.out = ledger.Appended{Outcome: ledger.OutcomeNew, Post: num, ID: a.hash, Seq: seq}
 	g.countItem(a)
 	return nil

@@ -287,6 +287,7 @@ func (a *appender) finish(g *group) error {
 	a.keep(g.posts)
 	a.log.head.advance(g.last)
 	a.log.queue.settle(g.effects, g.last)
+	a.log.failpoint("settled")
 	for _, f := range g.counted {
 		f()
 	}

@@ -237,6 +237,7 @@ func (g *group) claim(h hand, b basis) error {
 		after.deaths++ // its process died with it in hand
 	}
 	after.claim = h.claim
+	g.log.failpoint("claim.recorded")
 	return g.putPost(rec, after)
 }
 

@@ -223,7 +223,7 @@ func drain(t *testing.T, dir string, seen *acks) {
 		}
 	}
 	for {
-		c, err := l.Claim(t.Context(), ledger.ClaimRequest{NoWait: true})
+		c, err := l.Claim(t.Context(), ledger.ClaimRequest{NoWait: true, Stages: []ledger.Stage{ledger.StageFirst, ledger.StageLLM}})
 		if errors.Is(err, ledger.ErrQueueEmpty) {
 			if l.Queue().Waiting == 0 {
 				break
@@ -273,7 +273,20 @@ func crashChild(dir string) error {
 		go func() { failed <- crashWork(ctx, l, fmt.Sprint(w), say) }()
 	}
 	go func() { failed <- followCounter(ctx, l, forever) }()
+	go func() { failed <- crashMaintain(ctx, l) }()
 	return <-failed
+}
+
+// crashMaintain backs up and compacts all the time.
+func crashMaintain(ctx context.Context, l *badgerlog.Log) error {
+	for {
+		if _, err := l.Backup(ctx, io.Discard, nil, nil); err != nil {
+			return err
+		}
+		if _, err := l.Compact(ctx); err != nil {
+			return err
+		}
+	}
 }
 
 func crashAppend(ctx context.Context, l *badgerlog.Log, name string, say func(string, ...any)) error {

@@ -66,6 +66,7 @@ type hand struct {
 	lease  time.Time
 	worker string
 	ending bool       // its lease is over and the appender was told
+	moved  place      // where it was offered anew meanwhile; zero for nowhere
 	asOf   ledger.Seq // what it is granted on must be no older
 	ahead  *ahead
 }
@@ -118,8 +119,12 @@ func (d *dispenser) next(stages uint8, worker string, lease time.Time) (ledger.P
 			return 0, hand{}, false, err
 		}
 		e := d.queue(q).first()
-		if d.inHand[e.post] != nil {
-			continue // offered twice
+		if h := d.inHand[e.post]; h != nil {
+			if h.place.seq != e.seq {
+				// It has moved to this place, which its holder will find out.
+				h.moved = place{kind: keyReady, queue: q, seq: e.seq, post: e.post}
+			}
+			continue
 		}
 		d.tokens++
 		h := hand{
@@ -268,8 +273,7 @@ func (d *dispenser) settleOne(e effect) {
 		}
 		return
 	}
-	// What is fresh and not after the cursor was read by a refill since the commit.
-	if after.kind == keyReady && before != after && after.seq > d.queue(after.queue).cursor {
+	if after.kind == keyReady && before != after {
 		d.offer(after)
 	}
 }
@@ -288,7 +292,9 @@ func (d *dispenser) live(t token) bool { return t != 0 && t.epoch() == d.epoch }
 func (d *dispenser) offer(p place) {
 	q := d.queue(p.queue)
 	switch {
-	case p.seq <= q.cursor: // it was in hand
+	case p.seq <= q.cursor:
+		// It was in hand, or comes after a later one of its group, or a refill has
+		// read it since the commit: then it is there.
 		q.add(entry{seq: p.seq, post: p.post})
 	case q.complete && len(q.ready) < bufferLimit:
 		q.cursor = p.seq
@@ -310,6 +316,9 @@ func (d *dispenser) abandon(post ledger.PostNum, claim token, again bool) {
 	delete(d.inHand, post)
 	if again {
 		d.offer(h.place)
+	}
+	if h.moved.kind != 0 {
+		d.offer(h.moved)
 	}
 }
 
@@ -431,11 +440,15 @@ func (d *dispenser) cursors() []byte {
 	return b
 }
 
-// add puts an entry in its place, which is mostly the end.
+// add puts an entry in its place, which is mostly the end, unless it is there.
 func (q *queue) add(e entry) {
 	i := len(q.ready)
-	if i > 0 && q.ready[i-1].seq > e.seq {
-		i, _ = slices.BinarySearchFunc(q.ready, e.seq, func(e entry, s ledger.Seq) int { return cmp.Compare(e.seq, s) })
+	if i > 0 && q.ready[i-1].seq >= e.seq {
+		var there bool
+		i, there = slices.BinarySearchFunc(q.ready, e.seq, func(e entry, s ledger.Seq) int { return cmp.Compare(e.seq, s) })
+		if there {
+			return
+		}
 	}
 	q.ready = slices.Insert(q.ready, i, e)
 }
