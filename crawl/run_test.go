@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -165,11 +166,11 @@ func TestAStoppedRunLeavesNoHalfState(t *testing.T) {
 // noSpace is a ledger whose disk is full while it is set.
 type noSpace struct {
 	crawl.Log
-	full bool
+	full atomic.Bool
 }
 
 func (n *noSpace) Append(ctx context.Context, items []ledger.Item) ([]ledger.Appended, error) {
-	if n.full {
+	if n.full.Load() {
 		return nil, ledger.ErrNoSpace
 	}
 	return n.Log.Append(ctx, items)
@@ -178,7 +179,8 @@ func (n *noSpace) Append(ctx context.Context, items []ledger.Item) ([]ledger.App
 func TestAFullDiskIsNoFaultOfTheSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, &script{do: appending}, crawl.Options{}, feedSource("a", ledger.P0))
-		full := &noSpace{Log: d.log, full: true}
+		full := &noSpace{Log: d.log}
+		full.full.Store(true)
 		kind := &script{do: appending}
 		c := newDesk(t, kind, crawl.Options{Log: full}, feedSource("a", ledger.P0))
 		c.start(t)
@@ -187,7 +189,7 @@ func TestAFullDiskIsNoFaultOfTheSource(t *testing.T) {
 		if s := d.state(t, "a"); s.Runs != 0 {
 			t.Errorf("recorded as %+v", s)
 		}
-		full.full = false
+		full.full.Store(false)
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		if s := d.state(t, "a"); s.Status != ledger.SourceAlive || s.New != 2 {
