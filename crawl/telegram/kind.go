@@ -22,6 +22,10 @@ type Fetcher interface {
 	Get(ctx context.Context, r fetch.Request) (*fetch.Response, error)
 }
 
+// ErrNoAccount is what Account.Ready's error matches where there never was a
+// login: previews are then not second best, and nothing is wrong.
+var ErrNoAccount = errors.New("no Telegram account")
+
 // Account reads channels by MTProto with a user's session;
 // *mtproto.Account is one. It is safe for concurrent use.
 //
@@ -30,7 +34,8 @@ type Fetcher interface {
 // asked to wait; and ctx's own.
 type Account interface {
 	// Ready returns nil when a session is there and was not refused, else an
-	// error with the cause login. It asks nobody.
+	// error with the cause login, which matches ErrNoAccount where nobody has
+	// logged in. It asks nobody.
 	Ready(ctx context.Context) error
 	// Resolve finds the channel that a username leads to. It asks Telegram once
 	// and remembers the answer; fresh asks again.
@@ -168,6 +173,9 @@ func (k *Kind) read(ctx context.Context, r *run) error {
 		cannot = err
 	}
 	err := k.metrics.ran(wayPreview, r.preview(ctx))
+	if errors.Is(cannot, ErrNoAccount) {
+		return err
+	}
 	if err == nil {
 		k.log.WarnContext(ctx, "read from the preview page: the account cannot", "source", r.job.Source.Slug, "error", cannot)
 		return nil

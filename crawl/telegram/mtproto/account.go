@@ -59,6 +59,11 @@ func New(opts Options) (*Account, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
+	dial, err := dialer(opts.Dial, opts.Proxy)
+	if err != nil {
+		return nil, err
+	}
+	opts.Dial = dial
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}

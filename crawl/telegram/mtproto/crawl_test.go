@@ -289,7 +289,10 @@ func TestThrottledPreviewAndNoLogin(t *testing.T) {
 	w.server.add(portChannel(1, 5))
 	w.preview.Set("port_example", telegramChannel(w, false))
 	_, err := w.crawl()
-	w.wantCause(err, ledger.CauseLogin) // what the operator can put right, not "no preview"
+	w.wantCause(err, ledger.CauseNoPreview)
+	if !strings.Contains(err.Error(), "vesti telegram login") {
+		t.Errorf("error %q does not say how to read it", err)
+	}
 	w.preview.Fail(func(*http.Request) int { return http.StatusTooManyRequests })
 	_, err = w.crawl()
 	if _, ok := errors.AsType[*crawl.Throttled](err); !ok {

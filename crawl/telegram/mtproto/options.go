@@ -8,12 +8,15 @@ import (
 	"context"
 	"crypto/rsa"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"vesti.nixg.ru/crawl/telegram"
 	"vesti.nixg.ru/ledger"
 )
 
@@ -22,12 +25,12 @@ var (
 	// ErrNotBuilt: this vesti was built without MTProto (build tag notelegram).
 	ErrNotBuilt = errors.New("this vesti was built without Telegram's MTProto (build tag notelegram): only public preview pages can be read")
 	// ErrNoAPI: no api_id and api_hash are configured.
-	ErrNoAPI = errors.New("no api_id and api_hash: make your own at https://my.telegram.org/apps and set telegram.api_id and telegram.api_hash")
+	ErrNoAPI = fmt.Errorf("%w: no api_id and api_hash: make your own at https://my.telegram.org/apps and set telegram.api_id and telegram.api_hash", telegram.ErrNoAccount)
 	// ErrLoggedIn: there is a working session already; it is never replaced
 	// silently.
 	ErrLoggedIn = errors.New(`already logged in: log out first with "vesti telegram logout"`)
 	// ErrNoSession: nobody has logged in.
-	ErrNoSession = errors.New(`not logged in: use "vesti telegram login"`)
+	ErrNoSession = fmt.Errorf(`%w: not logged in: use "vesti telegram login"`, telegram.ErrNoAccount)
 	// ErrClosed: the account was closed.
 	ErrClosed = errors.New("the Telegram account is closed")
 )
@@ -57,7 +60,10 @@ type Options struct {
 	ConnectTimeout time.Duration
 	IdleAfter      time.Duration // a connection that nothing uses is closed; default 2 min
 
-	// Dial connects to Telegram; default a net.Dialer. A proxy goes here.
+	// Proxy is a SOCKS5 or HTTP proxy on the way to Telegram, socks5:// or http://,
+	// with a name and a password where it wants them; nil for none.
+	Proxy *url.URL
+	// Dial connects, to the proxy where there is one; default a net.Dialer.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Server stands for Telegram's own; nil for those.
 	Server *Server
