@@ -19,6 +19,7 @@ import (
 	"vesti.nixg.ru/crawl"
 	"vesti.nixg.ru/crawl/fetch"
 	"vesti.nixg.ru/crawl/page"
+	"vesti.nixg.ru/crawl/telegram"
 	"vesti.nixg.ru/crawl/telegram/mtproto"
 	"vesti.nixg.ru/httpui"
 	"vesti.nixg.ru/ledger"
@@ -53,6 +54,7 @@ type App struct {
 	breaker *classify.Breaker // nil without a language model
 	ui      *httpui.Server    // nil outside "vesti serve"
 
+	channels *telegram.Kind
 	telegram *mtproto.Account // nil without api_id
 }
 

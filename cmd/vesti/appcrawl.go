@@ -31,7 +31,7 @@ func (a *App) buildCrawler(ctx context.Context) error {
 		Registerer:   a.registry,
 	})
 	logger := a.logger.With("part", "crawl")
-	telegram, err := a.newTelegram(client)
+	telegram, err := a.newTelegram(client, proxy)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/url"
 
 	"vesti.nixg.ru/crawl"
 	"vesti.nixg.ru/crawl/fetch"
@@ -12,19 +13,20 @@ import (
 
 // newTelegram reads channels with the configured account, and from their public
 // preview pages where there is none.
-func (a *App) newTelegram(client *fetch.Client) (crawl.Kind, error) {
+func (a *App) newTelegram(client *fetch.Client, proxy *url.URL) (crawl.Kind, error) {
 	logger := a.logger.With("part", "telegram")
 	store := a.log.Store(telegram.Namespace)
 	o := telegram.Options{Fetch: client, Store: store, Log: logger, Registerer: a.registry}
 	if a.cfg.TelegramAPIID != 0 {
 		account, err := mtproto.New(mtproto.Options{
-			APIID: a.cfg.TelegramAPIID, APIHash: a.cfg.TelegramAPIHash, Store: store, Version: version, Log: logger, Registerer: a.registry,
+			APIID: a.cfg.TelegramAPIID, APIHash: a.cfg.TelegramAPIHash, Store: store, Version: version, Proxy: proxy,
+			Log: logger, Registerer: a.registry,
 		})
 		switch {
 		case errors.Is(err, mtproto.ErrNotBuilt):
 			a.logger.Warn("telegram.api_id is set in vain", "error", err)
 		case err != nil:
-			return nil, usagef("settings telegram.api_id and telegram.api_hash: %v", err)
+			return nil, usagef("settings telegram.api_id, telegram.api_hash and crawl.proxy: %v", err)
 		default:
 			a.telegram, o.Account = account, account
 		}
@@ -33,5 +35,6 @@ func (a *App) newTelegram(client *fetch.Client) (crawl.Kind, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up Telegram: %w", err)
 	}
+	a.channels = kind
 	return kind, nil
 }

@@ -115,7 +115,7 @@ func (c *Config) settings() []setting {
 
 		{key: "crawl.concurrency", doc: "sources crawled at once", value: &c.CrawlConcurrency},
 		{key: "crawl.user_agent", doc: "how vesti names itself to sites; keep a way to reach you in it", value: &c.UserAgent},
-		{key: "crawl.proxy", doc: "URL of an HTTP or SOCKS5 proxy for feeds and pages; empty for none", value: &c.Proxy},
+		{key: "crawl.proxy", doc: "URL of an HTTP or SOCKS5 proxy for feeds, pages and Telegram; empty for none", value: &c.Proxy},
 		{key: "crawl.feed_bytes", doc: "largest feed, decompressed", value: &c.FeedBytes},
 		{key: "crawl.page_bytes", doc: "largest article page, decompressed", value: &c.PageBytes},
 		{key: "crawl.timeout", doc: "longest time for one answer, body included", value: &c.FetchTimeout},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vesti.nixg.ru/crawl"
 	"vesti.nixg.ru/crawl/telegram/mtproto"
 )
 
@@ -22,7 +23,7 @@ func newTelegramCmd(c *call) *cobra.Command {
 channels are read from their public preview pages.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newTelegramLogin(c), newTelegramLogout(c), newTelegramStatus(c), newTelegramImport(c))
+	cmd.AddCommand(newTelegramLogin(c), newTelegramLogout(c), newTelegramStatus(c), newTelegramImport(c), newTelegramForget(c))
 	return cmd
 }
 
@@ -98,19 +99,27 @@ func newTelegramStatus(c *call) *cobra.Command {
 
 func newTelegramImport(c *call) *cobra.Command {
 	var desktop string
+	var passcode bool
 	cmd := &cobra.Command{
-		Use:   "import-session [--desktop TDATA]",
+		Use:   "import-session [--desktop TDATA [--passcode]]",
 		Short: "Take over a session of Telethon (its StringSession, from standard input) or Telegram Desktop",
 		Long: `Take over a session of Telethon (its StringSession, from standard input) or of
 Telegram Desktop (its folder tdata). Whatever used the session must have stopped:
 Telegram ends sessions that are used from two places.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c.interactive = desktop == ""
+			c.interactive = desktop == "" || passcode
 			return c.withAccount(cmd, func(ctx context.Context, account *mtproto.Account) error {
 				var who mtproto.Identity
 				var err error
 				if desktop != "" {
-					who, err = account.ImportDesktop(ctx, c.path(desktop), nil)
+					var code string
+					if passcode {
+						ask := &prompter{call: c, lines: bufio.NewReader(c.in)}
+						if code, err = ask.ask(ctx, "Local passcode of Telegram Desktop: ", false); err != nil {
+							return err
+						}
+					}
+					who, err = account.ImportDesktop(ctx, c.path(desktop), []byte(code))
 				} else {
 					var line string
 					if line, err = bufio.NewReader(c.in).ReadString('\n'); err == nil || errors.Is(err, io.EOF) {
@@ -125,7 +134,35 @@ Telegram ends sessions that are used from two places.`,
 		},
 	}
 	cmd.Flags().StringVar(&desktop, "desktop", "", "the folder tdata of Telegram Desktop, which must not be running")
+	cmd.Flags().BoolVar(&passcode, "passcode", false, "ask for the passcode that protects the folder")
 	return cmd
+}
+
+func newTelegramForget(c *call) *cobra.Command {
+	return &cobra.Command{
+		Use:   "forget CHANNEL",
+		Short: "Forget which channel a name led to, to follow the name to another one",
+		Long: `Forget which channel a name led to. A name that suddenly leads to another channel
+stops its source, so that the two are not mixed; after this command the source
+begins anew with the channel that has the name now. Posts stay.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, err := crawl.ChannelName(args[0])
+			if err != nil {
+				return usagef("%v", err)
+			}
+			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
+				was, err := a.channels.Forget(ctx, name)
+				if err != nil {
+					return err
+				}
+				if !was {
+					return fmt.Errorf("channel %s was never read", name)
+				}
+				return c.result(map[string]any{"ok": true, "channel": name}, func(w io.Writer) { fmt.Fprintln(w, "forgotten:", name) })
+			})
+		},
+	}
 }
 
 func (c *call) printIdentity(what string, who mtproto.Identity) error {

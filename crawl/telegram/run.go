@@ -70,8 +70,8 @@ func (r *run) bind(ctx context.Context, ch Channel) error {
 	case r.prog.Channel != 0 && ch.ID != r.prog.Channel:
 		return &crawl.Error{Cause: ledger.CauseRenamed, Message: fmt.Sprintf(
 			"the name %s now leads to another channel, %q (id %d); what was read under it is %q (id %d). Find out the channel's "+
-				"new name and put it into sources.yaml, or let vesti forget the old channel to follow the name",
-			r.name, ch.Title, ch.ID, r.prog.Title, r.prog.Channel)}
+				"new name and put it into sources.yaml, or follow the name with \"vesti telegram forget %s\"",
+			r.name, ch.Title, ch.ID, r.prog.Title, r.prog.Channel, r.name)}
 	case r.prog.Channel == 0 && ch.ID != 0:
 		// The channel may have been read under another name: then go on from there.
 		known, err := r.kind.book.loadID(ctx, ch.ID)

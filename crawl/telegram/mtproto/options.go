@@ -60,7 +60,7 @@ type Options struct {
 	ConnectTimeout time.Duration
 	IdleAfter      time.Duration // a connection that nothing uses is closed; default 2 min
 
-	// Proxy is a SOCKS5 or HTTP proxy on the way to Telegram, socks5:// or http://,
+	// Proxy is a SOCKS5 or HTTP proxy on the way to Telegram, socks5://, http:// or https://,
 	// with a name and a password where it wants them; nil for none.
 	Proxy *url.URL
 	// Dial connects, to the proxy where there is one; default a net.Dialer.

@@ -5,6 +5,7 @@ package mtproto
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"encoding/base64"
 	"fmt"
 	"net"
@@ -48,12 +49,12 @@ func dialer(direct dialFunc, through *url.URL) (dialFunc, error) {
 			return nil, fmt.Errorf("%w: proxy %s cannot be used", ledger.ErrInvalid, through.Redacted())
 		}
 		return ctx.DialContext, nil
-	case "http":
+	case "http", "https":
 		return func(ctx context.Context, network, addr string) (net.Conn, error) {
 			return connectThrough(ctx, direct, through, network, addr)
 		}, nil
 	}
-	return nil, fmt.Errorf("%w: proxy %s: Telegram is reached through socks5:// or http://", ledger.ErrInvalid, through.Redacted())
+	return nil, fmt.Errorf("%w: proxy %s: want socks5://, http:// or https://", ledger.ErrInvalid, through.Redacted())
 }
 
 // connectThrough opens a tunnel by CONNECT, RFC 9110 section 9.3.6. Nothing can
@@ -68,6 +69,9 @@ func connectThrough(ctx context.Context, direct dialFunc, through *url.URL, netw
 			conn.Close()
 		}
 	}()
+	if through.Scheme == "https" {
+		conn = tls.Client(conn, &tls.Config{ServerName: through.Hostname(), MinVersion: tls.VersionTLS12})
+	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	req := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: addr}, Host: addr, Header: http.Header{}}
