@@ -17,6 +17,7 @@ import (
 // The widths that pages are tried at: a desk and a phone.
 const (
 	wide   = 1280
+	small  = 1000 // a small screen, or half of a large one
 	narrow = 390
 	tall   = 850
 )
@@ -103,18 +104,22 @@ func (b *tab) scheme(name string) {
 	}))
 }
 
-// look checks the page at both widths in both schemes: nothing may be wider
-// than the window. Where VESTI_SHOTS names a folder it leaves pictures there.
+// wider is by how much the page is wider than the window, or the worst of its
+// boxes wider than itself.
+const wider = `Math.max(document.documentElement.scrollWidth - innerWidth,
+	...[...document.querySelectorAll('.tablebox, .filters')].map(e => e.scrollWidth - e.clientWidth))`
+
+// look checks the page at each width: nothing may be cut off at its side. Where VESTI_SHOTS names a folder it leaves pictures there.
 func (b *tab) look(name string) {
 	b.t.Helper()
-	for _, width := range []int64{narrow, wide} {
+	for _, width := range []int64{narrow, small, wide} {
 		b.size(width)
-		if over := ask(b, chromedp.Evaluate[int64]("document.documentElement.scrollWidth - innerWidth")); over > 0 {
-			b.t.Errorf("%s at %d: %d pixels wider than the window", name, width, over)
+		if over := ask(b, chromedp.Evaluate[int64](wider)); over > 0 {
+			b.t.Errorf("%s at %d: %d pixels wider than there is room", name, width, over)
 		}
 		for _, scheme := range []string{"dark", "light"} {
 			dir := os.Getenv("VESTI_SHOTS")
-			if dir == "" {
+			if dir == "" || width == small {
 				continue
 			}
 			b.scheme(scheme)
@@ -165,6 +170,15 @@ func TestEditorInABrowser(t *testing.T) {
 		{"help", "/help", "dl.facts"},
 		{"empty", "/?q=nonesuch", ".empty"},
 		{"notfound", "/nowhere", ".empty"},
+	} {
+		b.open(at(page.path), page.there)
+		b.look(page.name)
+	}
+	b.do(chromedp.Click(css(`button[name="lang"][value="ru"]`)), chromedp.WaitReady(css(`html[lang="ru"]`)))
+	for _, page := range []struct{ name, path, there string }{
+		{"inbox-ru", "/", "#posts"},
+		{"crawlers-ru", "/crawlers", "table.sources"},
+		{"source-ru", "/crawlers/broken", "table"},
 	} {
 		b.open(at(page.path), page.there)
 		b.look(page.name)

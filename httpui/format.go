@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 
@@ -214,16 +216,23 @@ func paragraphs(title, text string) []string {
 	return out
 }
 
+// minRepeated is the length, in bytes, from which a title at the beginning of a
+// text is taken for a heading and not for the first words of a sentence.
+const minRepeated = 20
+
 // untitled takes the title off the beginning of an excerpt, which stands below
-// it, unless the excerpt is nothing else.
+// it, where a new sentence follows.
 func untitled(title string, excerpt []search.Segment) []search.Segment {
 	whole := plainText(excerpt)
 	after, ok := strings.CutPrefix(whole, title)
-	after = strings.TrimLeft(after, " \n")
-	if !ok || title == "" || after == "" {
+	text := strings.TrimLeft(after, " \n")
+	if !ok || len(title) < minRepeated || len(text) == len(after) {
 		return excerpt
 	}
-	skip := len(whole) - len(after)
+	if first, _ := utf8.DecodeRuneInString(text); !unicode.IsUpper(first) && !unicode.IsDigit(first) {
+		return excerpt
+	}
+	skip := len(whole) - len(text)
 	for i, s := range excerpt {
 		if skip < len(s.Text) {
 			return append([]search.Segment{{Text: s.Text[skip:], Mark: s.Mark}}, excerpt[i+1:]...)

@@ -81,17 +81,20 @@ func TestTimesAsPeopleSayThem(t *testing.T) {
 
 func TestTheTitleIsNotSaidTwice(t *testing.T) {
 	type s = search.Segment
+	const title = "A title that is long enough"
 	for _, tt := range []struct {
 		title     string
 		in, wants []search.Segment
 	}{
-		{"A title", []s{{Text: "A title And the text"}}, []s{{Text: "And the text"}}},
-		{"A title", []s{{Text: "Other text, A title"}}, []s{{Text: "Other text, A title"}}},
-		{"A title", []s{{Text: "A title"}}, []s{{Text: "A title"}}},
-		{"A title", []s{{Text: "A "}, {Text: "title", Mark: true}, {Text: " and more"}}, []s{{Text: "and more"}}},
-		{"A title here", []s{{Text: "A "}, {Text: "title", Mark: true}, {Text: " here and more"}}, []s{{Text: "and more"}}},
+		{title, []s{{Text: title + " Text"}}, []s{{Text: "Text"}}},
+		{title, []s{{Text: "Text, " + title}}, []s{{Text: "Text, " + title}}},
+		{title, []s{{Text: title}}, []s{{Text: title}}},
+		{title, []s{{Text: title + ", and more"}}, []s{{Text: title + ", and more"}}},
+		{title, []s{{Text: title + " is out"}}, []s{{Text: title + " is out"}}},
+		{"Kernel", []s{{Text: "Kernel Developers meet"}}, []s{{Text: "Kernel Developers meet"}}},
+		{title, []s{{Text: title[:9]}, {Text: title[9:], Mark: true}, {Text: "\n"}, {Text: "Text", Mark: true}}, []s{{Text: "Text", Mark: true}}},
 		{"", []s{{Text: "Text"}}, []s{{Text: "Text"}}},
-		{"A title", nil, nil},
+		{title, nil, nil},
 	} {
 		if got := untitled(tt.title, tt.in); !reflect.DeepEqual(got, tt.wants) {
 			t.Errorf("%q over %v: %v, want %v", tt.title, tt.in, got, tt.wants)
