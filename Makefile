@@ -54,9 +54,10 @@ fuzz: ## run every fuzz target for FUZZTIME (5s)
 	@for pkg in $$(go list $(NOTG) ./...); do \
 		for f in $$(go test $(NOTG) -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 			echo "$$pkg $$f"; \
-			go test $(NOTG) -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg | tail -n 1; \
+			go test $(NOTG) -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x $$pkg > .fuzz.log 2>&1 || { cat .fuzz.log; exit 1; }; \
+			tail -n 2 .fuzz.log | head -n 1; \
 		done; \
-	done
+	done; rm -f .fuzz.log
 
 .PHONY: bench
 bench: ## run the benchmarks

@@ -16,6 +16,7 @@ import (
 
 	"vesti.nixg.ru/classify"
 	"vesti.nixg.ru/classify/keyword"
+	"vesti.nixg.ru/classify/learned"
 	"vesti.nixg.ru/crawl"
 	"vesti.nixg.ru/crawl/fetch"
 	"vesti.nixg.ru/crawl/page"
@@ -50,6 +51,8 @@ type App struct {
 	drops   *crawl.Drops
 	pages   *page.Extractor
 	rules   *keyword.Classifier
+	learned *learned.Classifier // nil where it is switched off
+	cascade *classify.Cascade
 	pool    *classify.Pool
 	breaker *classify.Breaker // nil without a language model
 	ui      *httpui.Server    // nil outside "vesti serve"
@@ -77,7 +80,7 @@ func openApp(ctx context.Context, cfg Config, o appOptions) (*App, error) {
 	if a.log, err = a.openLog(ctx); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(a.buildProjections(), a.buildCrawler(ctx), a.buildClassifiers()); err != nil {
+	if err := errors.Join(a.buildProjections(), a.buildCrawler(ctx), a.buildClassifiers(ctx)); err != nil {
 		return nil, errors.Join(err, a.log.Close())
 	}
 	return a, nil

@@ -55,9 +55,11 @@ type Config struct {
 	IntervalP1       time.Duration
 	IntervalP2       time.Duration
 
-	Workers int
-	Grace   time.Duration
-	Learned bool
+	Workers        int
+	Grace          time.Duration
+	SettleKeywords float64
+	Learned        bool
+	SettleLearned  float64
 
 	LLMKind        string
 	LLMURL         string
@@ -68,7 +70,6 @@ type Config struct {
 	LLMContext     int
 	LLMThink       string
 	LLMProvisional bool
-	SettleAt       float64
 
 	TelegramAPIID   int
 	TelegramAPIHash string
@@ -125,8 +126,9 @@ func (c *Config) settings() []setting {
 
 		{key: "work.workers", doc: "posts classified at once", value: &c.Workers},
 		{key: "work.grace", doc: "time that work in hand gets at a stop before it goes back to the queue", value: &c.Grace},
+		{key: "work.settle_keywords", doc: "confidence, 0 to 1, from which the keyword rules' decision is final where a later stage exists", value: &c.SettleKeywords},
 		{key: "work.learned", doc: "train a small model from the editor's decisions and ask it after the keywords", value: &c.Learned},
-		{key: "work.settle", doc: "confidence, 0 to 1, from which a stage's decision is final where a language model is configured", value: &c.SettleAt},
+		{key: "work.settle_learned", doc: "the same confidence for the learned model, where a language model is configured", value: &c.SettleLearned},
 
 		{key: "llm.kind", doc: "none, ollama or openai (any server that speaks its protocol)", value: &c.LLMKind},
 		{key: "llm.url", doc: "address of the language model's server", value: &c.LLMURL},
@@ -134,8 +136,8 @@ func (c *Config) settings() []setting {
 		{key: "llm.key", doc: "key for an OpenAI-compatible server", value: &c.LLMKey, secret: true},
 		{key: "llm.workers", doc: "requests to the model at once", value: &c.LLMWorkers},
 		{key: "llm.timeout", doc: "longest time for one answer of the model", value: &c.LLMTimeout},
-		{key: "llm.context", doc: "the model's context, in tokens", value: &c.LLMContext},
-		{key: "llm.think", doc: "let a thinking model think: empty for the server's default, or true, false, low, medium, high", value: &c.LLMThink},
+		{key: "llm.context", doc: "the model's context, in tokens; posts are shortened to fit", value: &c.LLMContext},
+		{key: "llm.think", doc: "what is asked of models that can think: off, on, low, medium, high, or unset for the server's own default; empty is off with ollama and unset with openai", value: &c.LLMThink},
 		{key: "llm.provisional", doc: "show the keywords' decision until the model has answered", value: &c.LLMProvisional},
 
 		{key: "telegram.api_id", doc: "api_id from my.telegram.org; 0 reads public preview pages", value: &c.TelegramAPIID},
@@ -168,16 +170,17 @@ func defaultConfig() Config {
 		IntervalP1:       ledger.P1.Interval(),
 		IntervalP2:       ledger.P2.Interval(),
 
-		Workers:  8,
-		Grace:    20 * time.Second,
-		Learned:  true,
-		SettleAt: 0.6,
+		Workers:        8,
+		Grace:          20 * time.Second,
+		SettleKeywords: 0.75,
+		Learned:        true,
+		SettleLearned:  0.9,
 
 		LLMKind:        "none",
 		LLMURL:         "http://127.0.0.1:11434",
 		LLMWorkers:     1,
 		LLMTimeout:     2 * time.Minute,
-		LLMContext:     8192,
+		LLMContext:     4096,
 		LLMProvisional: true,
 	}
 }
@@ -441,7 +444,7 @@ func (c *Config) check() error {
 	}{
 		{"ledger.durability", c.Durability, []string{"durable", "relaxed"}},
 		{"llm.kind", c.LLMKind, []string{"none", "ollama", "openai"}},
-		{"llm.think", c.LLMThink, []string{"", "true", "false", "low", "medium", "high"}},
+		{"llm.think", c.LLMThink, []string{"", "off", "unset", "on", "low", "medium", "high"}},
 		{"log.level", c.LogLevel, []string{"debug", "info", "warn", "error"}},
 	} {
 		if !slices.Contains(one.allowed, one.value) {
@@ -454,7 +457,8 @@ func (c *Config) check() error {
 		min, max float64
 	}{
 		{"work.workers", float64(c.Workers), 1, 1024},
-		{"work.settle", c.SettleAt, 0, 1},
+		{"work.settle_keywords", c.SettleKeywords, 0, 1},
+		{"work.settle_learned", c.SettleLearned, 0, 1},
 		{"llm.workers", float64(c.LLMWorkers), 1, 256},
 		{"llm.context", float64(c.LLMContext), 512, 1 << 20},
 		{"ledger.max_attempts", float64(c.MaxAttempts), 1, 1000},

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -77,7 +78,7 @@ func TestCallerGoesAway(t *testing.T) {
 		arrived <- struct{}{}
 		<-r.Context().Done()
 	}))
-	defer hang.Close()
+	t.Cleanup(hang.Close)
 	d := newDesk(t)
 	d.sources("sources: []\n")
 	s := d.serve()
@@ -150,8 +151,65 @@ func TestChangedRuleHolds(t *testing.T) {
 			<item><title>Second</title><guid>2</guid><description>Another kernel, another day, and a text that nobody had before.</description></item>
 			</channel></rss>`)
 	}))
-	defer again.Close()
+	t.Cleanup(again.Close)
 	d.sources(strings.Replace(oneSource(again.URL), "slug: one", "slug: two", 1))
 	d.do(exitDone, "sources", "reload")
 	classifiedAs("two", "games")
+}
+
+// A stop with work in hand: exit code 0 within the grace period, and the posts
+// that the model had not answered for are back in the queue, no attempt burnt.
+func TestStopWithWorkInHand(t *testing.T) {
+	asked := make(chan struct{}, 100)
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/models") {
+			fmt.Fprint(w, `{"data":[{"id":"slow"}]}`)
+			return
+		}
+		_, _ = io.Copy(io.Discard, r.Body) // only then a caller that goes away is noticed
+		asked <- struct{}{}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(model.Close)
+	feed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `<rss version="2.0"><channel><title>odd</title>`)
+		for i := range 5 {
+			fmt.Fprintf(w, `<item><title>Something %d</title><guid>%[1]d</guid><description>Nothing in here, number %[1]d, tells anybody what it could be about.</description></item>`, i)
+		}
+		fmt.Fprint(w, `</channel></rss>`)
+	}))
+	t.Cleanup(feed.Close)
+	d := newDesk(t)
+	d.sources(oneSource(feed.URL))
+	s := d.serve("--set", "llm.kind=openai", "--set", "llm.url="+model.URL+"/v1", "--set", "llm.model=slow", "--set", "llm.workers=2", "--set", "work.grace=1s")
+	for range 2 {
+		select {
+		case <-asked:
+		case <-time.After(60 * time.Second):
+			t.Fatalf("the model was not asked\n%s", s.logged())
+		}
+	}
+	began := time.Now()
+	if code := s.stop(); code != exitDone {
+		t.Errorf("SIGTERM: exit code %d\n%s", code, s.logged())
+	}
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("the stop took %s", took)
+	}
+	var st statusResult
+	d.json(exitDone, &st, "status")
+	if st.Queue.Pending != 5 || st.Queue.Processing != 0 || st.Queue.Parked != 0 {
+		t.Errorf("after the stop: %+v", st.Queue)
+	}
+	inApp(t, d, func(ctx context.Context, a *App) {
+		events, err := a.log.Read(ctx, 0, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			if e.Type == ledger.TypePostFailed {
+				t.Errorf("an attempt was burnt: %+v", e.Payload)
+			}
+		}
+	})
 }

@@ -144,7 +144,7 @@ func (a *App) reloadOnHangup(ctx context.Context) error {
 }
 
 func (a *App) newUI() (*httpui.Server, error) {
-	ui, err := httpui.New(httpui.Options{
+	o := httpui.Options{
 		Queue:          a.queue,
 		Registry:       a.crawler,
 		Sources:        a.sources,
@@ -163,7 +163,11 @@ func (a *App) newUI() (*httpui.Server, error) {
 		ExternalURL:    a.cfg.ExternalURL,
 		TrustedProxies: a.cfg.TrustedProxies,
 		MetricsPublic:  a.cfg.MetricsPublic,
-	})
+	}
+	if a.breaker != nil {
+		o.LLM = a.breaker.Status
+	}
+	ui, err := httpui.New(o)
 	if err != nil {
 		return nil, fmt.Errorf("set up the pages: %w", err)
 	}
