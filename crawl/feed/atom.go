@@ -55,18 +55,18 @@ func (m *mapper) fromEntry(en *atom.Entry, self string) Entry {
 		e.Categories = append(e.Categories, newText(c.Term).Line())
 	}
 	links := atomLinks(en.Links)
-	var enclosures []string
+	media := x.media()
 	for _, l := range links {
 		if l.rel == "enclosure" {
-			enclosures = append(enclosures, l.href)
+			media = append(media, enclosure{l.href, l.typ})
 		}
 	}
-	e.Media = m.media(enclosures, x)
+	m.attach(&e, media)
 	candidates := []string{x.text("feedburner", "origLink"), bestLink(links)}
 	if isWeb(e.GUID) {
 		candidates = append(candidates, e.GUID)
 	}
-	for _, c := range append(candidates, e.Media...) {
+	for _, c := range candidates {
 		if u := m.firstWeb(c); u != "" && u != self {
 			e.Link = u
 			break

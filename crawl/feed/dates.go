@@ -190,6 +190,9 @@ func (r *dateReader) digits(s string) (int, bool) {
 	if !r.hasTime && n <= 2 && len(rest) > 1 && rest[0] == ':' && rest[1] >= '0' && rest[1] <= '9' {
 		return r.clock(s)
 	}
+	if !r.hasTime && n <= 2 && r.offsetMayFollow() && len(rest) > 2 && rest[0] == '.' && countDigits(rest[1:]) == 2 {
+		return r.clock(s[:n] + ":" + rest[1:]) // 14.30
+	}
 	if half := meridiem(strings.TrimLeft(rest, " ")); half != "" && !r.hasTime && n <= 2 {
 		r.hour, r.hasTime = value, true // "3 pm"
 		return n, true

@@ -8,6 +8,9 @@ import (
 	"vesti.nixg.ru/ledger"
 )
 
+// maxID is the longest guid that is a key by itself, in bytes.
+const maxID = 1 << 10
+
 // identify gives each entry its key and its fingerprint. A guid, else the
 // link's canonical form, is the key; where entries of the document share it or
 // have none, a hash of what the entry says is added.
@@ -28,6 +31,9 @@ func identify(source ledger.Slug, entries []Entry) {
 		if id == "" || count[id] > 1 {
 			text, _ := e.text()
 			id += "#" + ledger.HashOf(e.Title, e.PublishedRaw, ledger.Normalise(text)).String()
+		}
+		if len(id) > maxID {
+			id = ledger.HashOf(id).String()
 		}
 		e.key = ledger.NewItemKey(source, id)
 		// Without the date, which some feeds set anew at each fetch: a text that
@@ -56,9 +62,12 @@ func newest(entries []Entry, limit int, now time.Time) []*Entry {
 		entry *Entry
 		at    time.Time
 	}
-	all := make([]dated, len(entries))
+	all := make([]dated, 0, len(entries))
 	var last time.Time
 	for i := range entries {
+		if entries[i].isBlank() {
+			continue
+		}
 		at := entries[i].Published
 		if at.After(now.Add(maxAhead)) {
 			at = now
@@ -66,7 +75,7 @@ func newest(entries []Entry, limit int, now time.Time) []*Entry {
 		if !at.IsZero() {
 			last = at
 		}
-		all[i] = dated{&entries[i], last}
+		all = append(all, dated{&entries[i], last})
 	}
 	for i := len(all) - 1; i >= 0; i-- { // those before the first date
 		if all[i].at.IsZero() {
@@ -84,6 +93,11 @@ func newest(entries []Entry, limit int, now time.Time) []*Entry {
 		out[i] = all[i].entry
 	}
 	return out
+}
+
+// isBlank reports whether the entry says nothing at all.
+func (e *Entry) isBlank() bool {
+	return e.Title == "" && e.Link == "" && e.GUID == "" && e.Content.Value == "" && e.Summary.Value == ""
 }
 
 // language returns the first of the tags that names a language, as its primary

@@ -18,6 +18,8 @@ const (
 	shortText = 220
 	// pagesPerAppend is how many fetched pages wait at most to be stored.
 	pagesPerAppend = 8
+	// maxTitle is the longest title or author that is kept, in bytes.
+	maxTitle = 2 << 10
 	// maxAhead is how far a date may lie ahead of the clock.
 	maxAhead = 24 * time.Hour
 )
@@ -118,7 +120,7 @@ func (k *Kind) item(job crawl.Job, doc *Document, e *Entry) ledger.Item {
 	it := ledger.Item{
 		Source: src.Slug, Key: e.key, Fingerprint: e.fingerprint,
 		URL: e.Link, CanonicalURL: CanonicalURL(e.Link),
-		Title: e.Title, Author: e.Author, PublishedRaw: e.PublishedRaw,
+		Title: ledger.CutText(e.Title, maxTitle), Author: ledger.CutText(e.Author, maxTitle), PublishedRaw: ledger.CutText(e.PublishedRaw, maxTitle),
 		Text: text, TextFrom: from,
 		Lang: language(src.Lang, e.Language, doc.Language), Direction: src.Direction,
 		IsOwn: src.IsOwn, Lane: src.Lane(), Media: e.Media,
@@ -157,7 +159,8 @@ func (e *Entry) published(now time.Time) time.Time {
 
 // wantsPage reports whether the entry's page is to be fetched.
 func (k *Kind) wantsPage(src crawl.Source, it ledger.Item) bool {
-	if k.pages == nil || it.URL == "" || src.FullText == crawl.FullTextFalse {
+	isPage := it.URL != "" && !slices.Contains(it.Media, it.URL)
+	if k.pages == nil || !isPage || src.FullText == crawl.FullTextFalse {
 		return false
 	}
 	return src.FullText == crawl.FullTextTrue || it.TextFrom != ledger.TextContent || shorter(it.Text, shortText)

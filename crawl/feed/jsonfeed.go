@@ -77,18 +77,20 @@ func (m *mapper) fromJSON(f *json.Feed) *Document {
 		for _, t := range it.Tags {
 			e.Categories = append(e.Categories, plain.Line(t))
 		}
-		var attached []string
+		media := []enclosure{{it.Image, "image"}}
 		if it.Attachments != nil {
 			for _, a := range *it.Attachments {
-				attached = append(attached, a.URL)
+				media = append(media, enclosure{a.URL, a.MimeType})
 			}
 		}
-		e.Media = m.media(append(attached, it.Image), nil)
+		m.attach(&e, media)
 		links := []string{it.URL, it.ExternalURL}
 		if isWeb(e.GUID) {
 			links = append(links, e.GUID)
 		}
-		e.Link = m.firstWeb(append(links, e.Media...)...)
+		if link := m.firstWeb(links...); link != "" {
+			e.Link = link
+		}
 		doc.Entries = append(doc.Entries, e)
 	}
 	return doc

@@ -30,11 +30,14 @@ func resolveURL(base *url.URL, ref string) string {
 // host, else "".
 func webURL(base *url.URL, ref string) string {
 	u, err := url.Parse(resolveURL(base, ref))
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if err != nil || len(ref) > maxURL || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return ""
 	}
 	return u.String()
 }
+
+// maxURL is the longest address that is one, in bytes.
+const maxURL = 8 << 10
 
 // cleanURL trims ref and escapes what may not stand in a URL.
 func cleanURL(ref string) string {

@@ -132,6 +132,7 @@ func TestLinks(t *testing.T) {
 		"a raw ampersand":            {`<rss><item><link>http://x.org/?a=1&copy=2&b=3</link></item></rss>`, "http://x.org/?a=1&copy=2&b=3"},
 		"original behind feedburner": {`<rss><item><link>http://feedproxy.example/~r/1</link><feedburner:origLink>http://x.org/1</feedburner:origLink></item></rss>`, "http://x.org/1"},
 		"atom:link in RSS":           {`<rss><item><atom:link rel="alternate" href="http://x.org/1"/></item></rss>`, "http://x.org/1"},
+		"a picture is no link":       {`<rss><item><enclosure url="http://x.org/1.jpg" type="image/jpeg"/></item></rss>`, ""},
 		"enclosure":                  {`<rss><item><enclosure url="http://x.org/1.mp3"/></item></rss>`, "http://x.org/1.mp3"},
 		"Atom without href":          {`<feed><entry><link>http://x.org/1</link></entry></feed>`, "http://x.org/1"},
 		"Atom id":                    {`<feed><entry><id>http://x.org/1</id></entry></feed>`, "http://x.org/1"},

@@ -2,6 +2,7 @@ package feed
 
 import (
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 
@@ -50,11 +51,11 @@ func (m *mapper) fromItem(it *rss.Item) Entry {
 		Categories: rssCategories(it),
 	}
 	e.Published, e.PublishedRaw = m.date(it.PubDate, x.text("dcterms", "issued"), x.text("dc", "date"), x.text("dcterms", "created"), x.text("atom", "updated"), x.text("dcterms", "modified"))
-	var enclosures []string
+	media := x.media()
 	for _, enc := range it.Enclosures {
-		enclosures = append(enclosures, enc.URL)
+		media = append(media, enclosure{enc.URL, enc.Type})
 	}
-	e.Media = m.media(enclosures, x)
+	m.attach(&e, media)
 	permalink := ""
 	if it.GUID != nil {
 		if e.GUID = strings.TrimSpace(it.GUID.Value); isPlaceholder(e.GUID) {
@@ -69,7 +70,9 @@ func (m *mapper) fromItem(it *rss.Item) Entry {
 	}
 	links := append([]string{x.text("feedburner", "origLink")}, it.Links...)
 	links = append(links, bestLink(x.links()), permalink)
-	e.Link = m.firstWeb(append(links, e.Media...)...)
+	if link := m.firstWeb(links...); link != "" {
+		e.Link = link
+	}
 	return e
 }
 
@@ -96,20 +99,33 @@ func (m *mapper) firstWeb(links ...string) string {
 	return ""
 }
 
+// enclosure is a file that belongs to an entry.
+type enclosure struct {
+	url string
+	typ string // of MIME, or a medium: "image"
+}
+
+func (c enclosure) isImage() bool {
+	ext := strings.ToLower(path.Ext(strings.TrimRight(c.url, "/")))
+	return strings.HasPrefix(strings.ToLower(c.typ), "image") ||
+		slices.Contains([]string{".jpg", ".jpeg", ".png", ".gif", ".webp", ".svg", ".avif"}, ext)
+}
+
 const maxMedia = 16
 
-// media collects the addresses of an entry's enclosures, each once.
-func (m *mapper) media(enclosures []string, x extensions) []string {
-	for _, c := range x["media"]["content"] {
-		enclosures = append(enclosures, c.Attrs["url"])
-	}
-	var all []string
-	for _, raw := range enclosures {
-		if u := m.firstWeb(raw); u != "" && len(all) < maxMedia && !slices.Contains(all, u) {
-			all = append(all, u)
+// attach gives the entry its enclosures, each once. The first that is no
+// picture is the entry's link, for want of another.
+func (m *mapper) attach(e *Entry, enclosures []enclosure) {
+	for _, c := range enclosures {
+		u := m.firstWeb(c.url)
+		if u == "" || len(e.Media) == maxMedia || slices.Contains(e.Media, u) {
+			continue
+		}
+		e.Media = append(e.Media, u)
+		if e.Link == "" && !c.isImage() {
+			e.Link = u
 		}
 	}
-	return all
 }
 
 func isWeb(s string) bool {
@@ -131,6 +147,14 @@ func (x extensions) texts(prefix, name string) []string {
 	var all []string
 	for _, e := range x[prefix][name] {
 		all = append(all, e.Value)
+	}
+	return all
+}
+
+func (x extensions) media() []enclosure {
+	var all []enclosure
+	for _, c := range x["media"]["content"] {
+		all = append(all, enclosure{c.Attrs["url"], firstNonEmpty(c.Attrs["type"], c.Attrs["medium"])})
 	}
 	return all
 }

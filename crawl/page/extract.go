@@ -26,10 +26,9 @@ type Input struct {
 	Selector    string // CSS, of the article's text; "" leaves it to the extraction
 }
 
-const (
-	maxNodes = 300_000 // of a page's tree: more is no article
-	maxDepth = 800     // of nested elements: the libraries recurse
-)
+// maxNodes is the largest tree of a page that is read: a larger one is no
+// article. That its elements are not nested too deep is the parser's care.
+const maxNodes = 300_000
 
 // Extract returns the main text of a page. It fails with errors matching
 // ErrNotPage, ErrNoText and ErrSlow, and where the extraction panicked.
@@ -44,10 +43,10 @@ func Extract(in Input) (p Page, err error) {
 	}
 	doc, err := html.Parse(strings.NewReader(Decode(in.Body, in.ContentType)))
 	if err != nil {
-		return Page{}, fmt.Errorf("parse page: %w", err)
+		return Page{}, fmt.Errorf("%w: %w", ErrSlow, err)
 	}
-	if !withinLimits(doc) {
-		return Page{}, fmt.Errorf("%w: too many or too deeply nested elements", ErrSlow)
+	if isLarge(doc) {
+		return Page{}, fmt.Errorf("%w: more than %d elements and texts", ErrSlow, maxNodes)
 	}
 	p = Page{URL: in.URL, Canonical: canonical(doc, in.URL)}
 	if text := selected(doc, in.Selector); text != "" {
@@ -160,26 +159,12 @@ func isHTML(in Input) bool {
 	}
 }
 
-func withinLimits(doc *html.Node) bool {
-	nodes, depth := 0, 0
-	for n := doc; n != nil; {
+func isLarge(doc *html.Node) bool {
+	nodes := 0
+	for range doc.Descendants() {
 		if nodes++; nodes > maxNodes {
-			return false
-		}
-		if n.FirstChild != nil {
-			n = n.FirstChild
-			if depth++; depth > maxDepth {
-				return false
-			}
-			continue
-		}
-		for n != nil && n.NextSibling == nil {
-			n = n.Parent
-			depth--
-		}
-		if n != nil {
-			n = n.NextSibling
+			return true
 		}
 	}
-	return true
+	return false
 }
