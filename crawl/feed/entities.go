@@ -147,7 +147,7 @@ func isXMLChar(r rune) bool {
 // dropIllegal returns doc without the characters that no XML text may hold.
 func dropIllegal(doc string) string {
 	clean := true
-	for i := 0; i < len(doc); i++ {
+	for i := range len(doc) {
 		c := doc[i]
 		if c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == 0x7F || c == 0xEE || c == 0xEF {
 			clean = false

@@ -145,10 +145,14 @@ func TestSettingsOfFullText(t *testing.T) {
 	}{
 		"auto, full content": {func(*crawl.Source) {}, ledger.TextContent, "bridges"},
 		"always":             {func(src *crawl.Source) { src.FullText = crawl.FullTextTrue }, ledger.TextPage, "trains"},
-		"selector": {func(src *crawl.Source) { src.FullText, src.Selector = crawl.FullTextTrue, ".lead" },
-			ledger.TextSelector, "Only this."},
-		"selector of nothing": {func(src *crawl.Source) { src.FullText, src.Selector = crawl.FullTextTrue, ".nothing" },
-			ledger.TextPage, "trains"},
+		"selector": {
+			func(src *crawl.Source) { src.FullText, src.Selector = crawl.FullTextTrue, ".lead" },
+			ledger.TextSelector, "Only this.",
+		},
+		"selector of nothing": {
+			func(src *crawl.Source) { src.FullText, src.Selector = crawl.FullTextTrue, ".nothing" },
+			ledger.TextPage, "trains",
+		},
 		"never": {func(src *crawl.Source) { src.FullText = crawl.FullTextFalse }, ledger.TextContent, "bridges"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,6 +166,17 @@ func TestSettingsOfFullText(t *testing.T) {
 				t.Errorf("text from %s: %q", it.TextFrom, it.Text)
 			}
 		})
+	}
+}
+
+func TestEnclosuresAreNoPages(t *testing.T) {
+	s := &site{feed: rss(`<item><title>Episode</title><enclosure url="https://news.example.org/e.mp3" type="audio/mpeg"/><description>Short.</description></item>`, "<item></item>")}
+	run, err := newWorld(t, s.serve).crawl(feedSource(), now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(run.items) != 1 || run.items[0].URL != "https://news.example.org/e.mp3" || s.asked["/e.mp3"] != 0 {
+		t.Errorf("items %+v, asked for %v", run.items, s.asked)
 	}
 }
 

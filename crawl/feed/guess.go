@@ -2,7 +2,6 @@ package feed
 
 import (
 	"github.com/gogs/chardet"
-
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 )

@@ -234,7 +234,7 @@ func isNameStart(c byte) bool {
 
 // nameLen is the length of the name that s begins with.
 func nameLen(s string) int {
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		switch s[i] {
 		case ' ', '\t', '\r', '\n', '/', '>', '<', '=', '"', '\'':
 			return i

@@ -33,10 +33,10 @@ func firstText(values ...string) Text {
 
 // Plain returns the text without markup, with its paragraphs as lines.
 func (t Text) Plain() string {
-	switch t.kind {
-	case kindPlain:
+	if t.kind == kindPlain {
 		return plain.FromText(t.Value)
-	case kindHTML:
+	}
+	if t.kind == kindHTML {
 		return plain.FromHTML(t.Value)
 	}
 	text := plain.Guess(t.Value)
