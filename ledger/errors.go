@@ -39,6 +39,9 @@ var (
 	ErrReadOnly = errors.New("store is read-only")
 	// ErrClosed: the engine was closed.
 	ErrClosed = errors.New("ledger is closed")
+	// ErrUnreadable: what is stored of a post or an event does not decode, from
+	// damage or because a newer version wrote it. Asking again does not help.
+	ErrUnreadable = errors.New("does not decode")
 	// ErrNewer: the store was written by a newer version of vesti.
 	ErrNewer = errors.New("store was written by a newer version")
 )

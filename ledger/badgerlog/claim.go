@@ -186,7 +186,7 @@ func (l *Log) readForClaim(post ledger.PostNum, upTo ledger.Seq, fresh bool) (b 
 }
 
 // errUnreadable: an event that is needed does not decode.
-var errUnreadable = errors.New("does not decode")
+var errUnreadable = ledger.ErrUnreadable
 
 // readItem returns the item as first fetched, with the newest title and text.
 func (l *Log) readItem(txn *badger.Txn, rec postRecord) (ledger.Item, error) {

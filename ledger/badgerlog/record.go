@@ -2,7 +2,7 @@ package badgerlog
 
 import (
 	"encoding/binary"
-	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -36,7 +36,7 @@ func newToken(epoch, n uint64) token { return token(epoch<<tokenBits | n&(1<<tok
 
 func (t token) epoch() uint64 { return uint64(t) >> tokenBits }
 
-var errRecord = errors.New("record does not decode")
+var errRecord = fmt.Errorf("record %w", ledger.ErrUnreadable)
 
 const recordVersion = 1
 

@@ -1,7 +1,6 @@
 package badgerlog
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/klauspost/compress/zstd"
@@ -49,7 +48,7 @@ func (t *texts) pack(text string) []byte {
 	return append([]byte{textPlain}, text...)
 }
 
-var errText = errors.New("stored text does not unpack")
+var errText = fmt.Errorf("stored text %w", ledger.ErrUnreadable)
 
 // unpack returns the text; size is its length where that is known, else 0.
 func (t *texts) unpack(b []byte, size int) (string, error) {
