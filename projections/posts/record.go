@@ -40,9 +40,7 @@ func (r *record) apply(e ledger.Event) {
 		r.measure(p.Measures)
 	case ledger.PostRevised:
 		r.post.Revisions = p.Revision
-		if p.Title != "" {
-			r.post.Title = ledger.CutText(p.Title, maxTitle)
-		}
+		r.post.Title = ledger.CutText(p.Title, maxTitle)
 		if p.URL != "" {
 			r.post.URL = p.URL
 		}

@@ -128,7 +128,7 @@ func (s *Search) hits(ctx context.Context, root node, page posts.Page) ([]Hit, e
 		}
 		full, err := s.texts.Post(ctx, p.Num)
 		switch {
-		case errors.Is(err, ledger.ErrNotFound):
+		case errors.Is(err, ledger.ErrNotFound), errors.Is(err, ledger.ErrUnreadable):
 		case err != nil:
 			return nil, err
 		default:

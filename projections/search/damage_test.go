@@ -242,3 +242,54 @@ func TestForeignFileIsNoDamage(t *testing.T) {
 		t.Errorf("%d posts found, want 120", got)
 	}
 }
+
+// torn is a ledger in which one post cannot be read.
+type torn struct {
+	*badgerlog.Log
+	post ledger.PostNum
+}
+
+func (l torn) Post(ctx context.Context, num ledger.PostNum) (ledger.Post, error) {
+	if num == l.post {
+		return ledger.Post{}, ledger.ErrUnreadable
+	}
+	return l.Log.Post(ctx, num)
+}
+
+// TestUnreadablePostStopsNothing: it is missing from the hits and holds up no
+// other.
+func TestUnreadablePostStopsNothing(t *testing.T) {
+	log := ledgertest.Open(t)
+	appended, err := log.Append(t.Context(), ledgertest.Items("a", 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := posts.New(log.Store)
+	index := search.New(search.Options{Dir: t.TempDir(), Texts: torn{log, appended[1].Post}, Posts: list})
+	runner, err := projections.New(projections.Options{Log: log, Stores: log.Store, Projections: []projections.Projection{list, index}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := runner.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	limited, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	if err := runner.CatchUp(limited, log.Head()); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]int{"новость": 2, "": 3} {
+		r, err := index.Search(t.Context(), search.Request{Query: query})
+		if err != nil || r.Total != want || len(r.Hits) != want {
+			t.Errorf("%q: %d of %d hits, want %d: %v", query, len(r.Hits), r.Total, want, err)
+		}
+	}
+}

@@ -139,6 +139,9 @@ func (f *fold) load(ctx context.Context, posts []ledger.PostNum) (entries []*ent
 		switch {
 		case errors.Is(err, ledger.ErrNotFound), err == nil && (p.State.Removed || p.State.Expired):
 			gone = append(gone, num)
+		case errors.Is(err, ledger.ErrUnreadable):
+			f.logger.Warn("post cannot be read and is left out of the search", "post", uint64(num), "error", err)
+			gone = append(gone, num)
 		case err != nil:
 			return nil, nil, nil, fmt.Errorf("read the text of post %d: %w", num, err)
 		default:
