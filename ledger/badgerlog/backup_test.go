@@ -21,7 +21,8 @@ import (
 func TestBackupChain(t *testing.T) {
 	t.Parallel()
 	c := &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	l := ledgertest.Open(t, ledgertest.Now(c.now))
+	still := func(o *badgerlog.Options) { o.Tick = time.Hour } // what waits for its delay waits on
+	l := ledgertest.Open(t, ledgertest.Now(c.now), still)
 	ctx := t.Context()
 	var chain [][]byte
 	var infos []badgerlog.BackupInfo
@@ -53,7 +54,7 @@ func TestBackupChain(t *testing.T) {
 		if err != nil || !report.OK() {
 			t.Fatalf("restore %d links: %+v, %v", links, report, err)
 		}
-		r := ledgertest.Open(t, ledgertest.Dir(dir), ledgertest.Now(c.now))
+		r := ledgertest.Open(t, ledgertest.Dir(dir), ledgertest.Now(c.now), still)
 		if got := allEvents(t, r); !reflect.DeepEqual(got, want[links-1]) {
 			t.Fatalf("%d links: %d events, want %d", links, len(got), len(want[links-1]))
 		}

@@ -158,9 +158,14 @@ func BenchmarkClaim(b *testing.B) {
 // fill appends n posts of their own.
 func fill(tb testing.TB, l *badgerlog.Log, n int) {
 	tb.Helper()
-	for from := 0; from < n; from += 500 {
+	fillFrom(tb, l, 0, n)
+}
+
+func fillFrom(tb testing.TB, l *badgerlog.Log, start, n int) {
+	tb.Helper()
+	for from := start; from < start+n; from += 500 {
 		items := make([]ledger.Item, 0, 500)
-		for i := from; i < min(from+500, n); i++ {
+		for i := from; i < min(from+500, start+n); i++ {
 			items = append(items, benchPost("a", i))
 		}
 		if _, err := l.Append(tb.Context(), items); err != nil {

@@ -406,6 +406,17 @@ func (d *dispenser) ended(now time.Time) []hand {
 	return over
 }
 
+// all returns what is in hand.
+func (d *dispenser) all() []hand {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := make([]hand, 0, len(d.inHand))
+	for _, h := range d.inHand {
+		all = append(all, *h)
+	}
+	return all
+}
+
 func (d *dispenser) gauge() ledger.QueueGauge {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -180,11 +180,31 @@ func (l *Log) Close() error {
 	l.queue.close()
 	l.head.close()
 	l.background.Wait()
+	l.endClaims()
 	l.appender.stop()
 	l.snapshot.close()
 	l.texts.close()
 	l.metrics.close()
 	return errors.Join(closeBadger(l.db), l.lock.Close())
+}
+
+// endClaims takes the claims of a process that closes in good order off their
+// records: only those that are left when it dies count against their posts.
+func (l *Log) endClaims() {
+	for _, h := range l.queue.all() {
+		err := l.appender.submit(context.Background(), one(0, func(g *group) error {
+			rec, err := g.post(h.place.post)
+			if err != nil || rec.claim != h.claim {
+				return err
+			}
+			after := rec
+			after.claim = 0
+			return g.putPost(rec, after)
+		}))
+		if err != nil {
+			return
+		}
+	}
 }
 
 // acquire keeps the store open until release is called.

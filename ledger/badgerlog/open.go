@@ -84,15 +84,20 @@ func badgerOptions(o Options) badger.Options {
 		WithDetectConflicts(true)
 }
 
+var errDamaged = errors.New("its files are damaged, restore it from a backup")
+
 // openBadger opens Badger's files. A panic there, of which torn files are
 // capable, becomes an error.
 func openBadger(o Options) (db *badger.DB, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("open store %s: its files are damaged (%v); restore it from a backup", o.Dir, p)
+			err = fmt.Errorf("open store %s: %w: %v", o.Dir, errDamaged, p)
 		}
 	}()
 	if err := dropEmptyFiles(o.Dir); err != nil {
+		return nil, folderError(o.Dir, err)
+	}
+	if err := checkTables(o); err != nil {
 		return nil, folderError(o.Dir, err)
 	}
 	db, err = badger.Open(badgerOptions(o))
@@ -151,7 +156,7 @@ func (l *Log) checkFormat(ctx context.Context) error {
 	case format == nil:
 		return l.newStore()
 	case len(format) != 1 || format[0] == 0:
-		return fmt.Errorf("open store %s: its format mark %x is damaged; restore it from a backup", l.opts.Dir, format)
+		return fmt.Errorf("open store %s: %w: its format mark is %x", l.opts.Dir, errDamaged, format)
 	case format[0] > formatVersion:
 		return fmt.Errorf("%w: %s has format %d, this version reads up to %d", ledger.ErrNewer, l.opts.Dir, format[0], formatVersion)
 	default:

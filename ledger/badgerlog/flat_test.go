@@ -1,0 +1,100 @@
+package badgerlog_test
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"vesti.nixg.ru/ledger/badgerlog"
+)
+
+// TestFlatCost appends VESTI_FLAT posts, claims and completes them all, and
+// reports tenth by tenth what that cost. It fails where the second half goes at
+// less than 0.8 of the first half's rate by processor time, which other work on
+// the machine does not disturb. VESTI_FLAT_DIR keeps the store.
+func TestFlatCost(t *testing.T) {
+	n := envInt("VESTI_FLAT", 0)
+	if n == 0 {
+		t.Skip("set VESTI_FLAT to a number of posts")
+	}
+	dir := os.Getenv("VESTI_FLAT_DIR")
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	o := badgerlog.Options{Dir: dir, Durability: badgerlog.Relaxed, FreeSpaceFloor: -1}
+	l, err := badgerlog.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	measure := func(what string, step func(from, n int)) {
+		var cpu [10]time.Duration
+		for i := range 10 {
+			wall, used := time.Now(), cpuTime(t)
+			step(i*n/10, n/10)
+			cpu[i] = cpuTime(t) - used
+			t.Logf("%s, tenth %d: %.0f posts/s, %.1f µs of processor a post, %s", what, i+1,
+				float64(n/10)/time.Since(wall).Seconds(), float64(cpu[i].Microseconds())/float64(n/10), memory(t))
+		}
+		first, second := sum(cpu[:5]), sum(cpu[5:])
+		t.Logf("%s: the second half at %.2f of the first half's rate", what, float64(first)/float64(second))
+		if float64(first)/float64(second) < 0.8 {
+			t.Errorf("%s: not flat", what)
+		}
+	}
+	measure("append", func(from, n int) { fillFrom(t, l, from, n) })
+	t.Logf("disk: %d MiB", diskUsage(t, dir)>>20)
+	measure("claim and complete", func(_, n int) { benchClaim(t, l, n, 8, false, &latencies{}) })
+	t.Logf("disk: %d MiB", diskUsage(t, dir)>>20)
+	started := time.Now()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("close: %v; disk: %d MiB", time.Since(started), diskUsage(t, dir)>>20)
+	for range 3 {
+		started = time.Now()
+		if l, err = badgerlog.Open(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("open after a clean close: %v, %s", time.Since(started), memory(t))
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func sum(all []time.Duration) (n time.Duration) {
+	for _, d := range all {
+		n += d
+	}
+	return n
+}
+
+func cpuTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// memory is what the process holds, that of files aside.
+func memory(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return fmt.Sprintf("%d MiB of heap", m.HeapAlloc>>20)
+	}
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, "RssAnon:"); ok {
+			return "anonymous memory " + strings.TrimSpace(rest)
+		}
+	}
+	return ""
+}
