@@ -52,6 +52,7 @@ type App struct {
 	pages   *page.Extractor
 	rules   *keyword.Classifier
 	learned *learned.Classifier // nil where it is switched off
+	trainer *classify.Trainer   // likewise
 	cascade *classify.Cascade
 	pool    *classify.Pool
 	breaker *classify.Breaker // nil without a language model

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"time"
 
@@ -50,9 +51,15 @@ func (a *App) buildClassifiers(ctx context.Context) error {
 			a.logger.Warn("the learned model cannot be read; a new one will be trained", "error", err)
 		}
 		cascade.Learned = a.learned
+		a.trainer = classify.NewTrainer(classify.TrainerOptions{
+			History: a.log, Store: a.log.Store(learned.Namespace), Keyword: a.rules, Learned: a.learned, Logger: cascade.Logger,
+		})
+	}
+	if a.cfg.FullText {
+		cascade.FullText = a.fullText
 	}
 	if a.cfg.LLMKind != "none" {
-		if cascade.LLM, err = a.newLLM(); err != nil {
+		if cascade.LLM, err = newLLM(a.cfg, a.logger); err != nil {
 			return err
 		}
 		a.breaker = classify.NewBreaker(classify.BreakerOptions{Probe: cascade.LLM.Probe, Logger: cascade.Logger})
@@ -66,17 +73,17 @@ func (a *App) buildClassifiers(ctx context.Context) error {
 	return nil
 }
 
-func (a *App) newLLM() (*llm.Classifier, error) {
+func newLLM(cfg Config, logger *slog.Logger) (*llm.Classifier, error) {
 	c, err := llm.New(llm.Options{
-		API:        llm.API(a.cfg.LLMKind),
-		URL:        a.cfg.LLMURL,
-		Model:      a.cfg.LLMModel,
-		Key:        a.cfg.LLMKey,
-		Directions: a.cfg.Directions,
-		Context:    a.cfg.LLMContext,
-		Think:      llm.Think(a.cfg.LLMThink),
-		Timeout:    a.cfg.LLMTimeout,
-		Logger:     a.logger.With("part", "llm"),
+		API:        llm.API(cfg.LLMKind),
+		URL:        cfg.LLMURL,
+		Model:      cfg.LLMModel,
+		Key:        cfg.LLMKey,
+		Directions: cfg.Directions,
+		Context:    cfg.LLMContext,
+		Think:      llm.Think(cfg.LLMThink),
+		Timeout:    cfg.LLMTimeout,
+		Logger:     logger.With("part", "llm"),
 	})
 	if errors.Is(err, ledger.ErrInvalid) {
 		return nil, usagef("settings under llm: %v", err)
@@ -85,6 +92,20 @@ func (a *App) newLLM() (*llm.Classifier, error) {
 		return nil, fmt.Errorf("set up the language model: %w", err)
 	}
 	return c, nil
+}
+
+// fullText gets the article of a post of which the crawler has too little.
+func (a *App) fullText(ctx context.Context, item ledger.Item) (string, error) {
+	for _, src := range a.crawler.Sources() {
+		if src.Slug == item.Source {
+			got, err := a.pages.Get(ctx, src, item.URL)
+			if err != nil {
+				return "", fmt.Errorf("get article: %w", err)
+			}
+			return got.Text, nil
+		}
+	}
+	return "", fmt.Errorf("%w: source %s is not configured any more", ledger.ErrNotFound, item.Source)
 }
 
 // watchRules puts an edited rules file in force; one with mistakes leaves the

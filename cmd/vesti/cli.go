@@ -117,7 +117,7 @@ Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 done but some sources 
 	f.BoolVar(&c.quiet, "quiet", false, "print no progress")
 	for _, add := range []func(*call) *cobra.Command{
 		newServe, newCrawl, newWork, newStatus, newSearch, newLog, newReview, newReplay, newSources, newTelegramCmd,
-		newVerify, newRebuild, newPassword, newConfig, newVersion,
+		newReclassify, newClassify, newVerify, newBackup, newRestore, newCompact, newRebuild, newPassword, newConfig, newVersion,
 	} {
 		root.AddCommand(strict(add(c)))
 	}

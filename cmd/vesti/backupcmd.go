@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"vesti.nixg.ru/ledger"
+	"vesti.nixg.ru/ledger/badgerlog"
+)
+
+func newBackup(c *call) *cobra.Command {
+	var since string
+	cmd := &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Write the store to a file, while it is used",
+		Long: `Write the store to a file, while it is used. With --since FILE, an earlier backup,
+only what changed after it: the next link of its chain. To restore, every link is
+needed, in order. The file appears under its name when it is whole. Sources, rules
+and settings are files of yours in the data folder: copy them too.`,
+		Example: "  vesti backup monday.vesti\n  vesti backup tuesday.vesti --since monday.vesti",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
+				return c.backup(ctx, a, c.path(args[0]), c.path(since))
+			})
+		},
+	}
+	cmd.Flags().StringVar(&since, "since", "", "an earlier backup, whose next link this is")
+	return cmd
+}
+
+func (c *call) backup(ctx context.Context, a *App, path, since string) error {
+	var parent *badgerlog.BackupInfo
+	if since != "" {
+		f, err := os.Open(since)
+		if err != nil {
+			return fmt.Errorf("read earlier backup: %w", err)
+		}
+		info, err := badgerlog.ReadBackupInfo(f)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return fmt.Errorf("read earlier backup %s: %w", since, err)
+		}
+		parent = &info
+	}
+	if _, err := os.Stat(path); err == nil {
+		return usagef("%s is there already; name another file, or move it away", path)
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".vesti-backup-*")
+	if err != nil {
+		return fmt.Errorf("write backup: %w", err)
+	}
+	defer func() { _ = os.Remove(tmp.Name()) }() // gone already where all went well
+	report, err := a.log.Backup(ctx, tmp, parent, c.stepProgress())
+	if err := errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
+		return fmt.Errorf("write backup: %w", err)
+	}
+	if err := os.Rename(tmp.Name(), path); err != nil {
+		return fmt.Errorf("write backup: %w", err)
+	}
+	out := struct {
+		OK   bool   `json:"ok"`
+		File string `json:"file"`
+		badgerlog.BackupReport
+	}{true, path, report}
+	return c.result(out, func(w io.Writer) {
+		fmt.Fprintf(w, "%s: %d bytes, the ledger up to event %d\n", path, report.Bytes, report.Head)
+	})
+}
+
+func newRestore(c *call) *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "restore FILE...",
+		Short: "Make the store from a backup, or a chain of them",
+		Long: `Make the store from a backup, or from a chain of them, the whole one first. Counts,
+hashes and every invariant are proven before the new store takes the place of the
+old one, which is kept beside it under another name. Without --yes: checks what
+would be restored and changes nothing. A server on the data folder must be stopped.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.app != nil {
+				return errServerRuns
+			}
+			cfg, err := c.config()
+			if err != nil {
+				return err
+			}
+			return c.restore(cmd.Context(), cfg, args, yes)
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "put the restored store in the place of the present one")
+	return cmd
+}
+
+var errServerRuns = errors.New("a server is running on this data folder: stop it first")
+
+func (c *call) restore(ctx context.Context, cfg Config, files []string, yes bool) error {
+	var d net.Dialer
+	if conn, err := d.DialContext(ctx, "unix", socketPath(cfg.Data)); err == nil {
+		_ = conn.Close()
+		return errServerRuns
+	}
+	var chain []io.Reader
+	for _, name := range files {
+		f, err := os.Open(c.path(name))
+		if err != nil {
+			return fmt.Errorf("read backup: %w", err)
+		}
+		defer f.Close()
+		chain = append(chain, f)
+	}
+	dir := filepath.Join(cfg.Data, "ledger")
+	if !yes {
+		if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
+			return fmt.Errorf("make data folder: %w", err)
+		}
+		trial, err := os.MkdirTemp(cfg.Data, ".restore-trial-*")
+		if err != nil {
+			return fmt.Errorf("try the restore: %w", err)
+		}
+		defer func() { _ = os.RemoveAll(trial) }()
+		dir = filepath.Join(trial, "ledger")
+	}
+	report, err := badgerlog.Restore(ctx, badgerlog.Options{Dir: dir, Progress: c.stepProgress(), FreeSpaceFloor: int64(cfg.FreeSpace)}, chain)
+	if errors.Is(err, ledger.ErrLocked) {
+		return errServerRuns
+	}
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	if yes {
+		// The index belongs to the store that was replaced; it is built again.
+		if err := os.RemoveAll(filepath.Join(cfg.Data, "search")); err != nil {
+			return fmt.Errorf("remove the old search index: %w", err)
+		}
+	}
+	out := struct {
+		OK       bool `json:"ok"`
+		Restored bool `json:"restored"`
+		badgerlog.RestoreReport
+	}{report.OK(), yes, report}
+	return c.result(out, func(w io.Writer) {
+		fmt.Fprintf(w, "%d links: %d events, %d posts, %d sources; every hash and count is right\n", report.Links, report.Events, report.Posts, report.Sources)
+		switch {
+		case !yes:
+			fmt.Fprintln(w, "Nothing was changed. With --yes this takes the place of the present store.")
+		case report.Replaced != "":
+			fmt.Fprintf(w, "The store that was there before is now %s; remove it when you no longer want it.\n", report.Replaced)
+		}
+	})
+}
+
+func newCompact(c *call) *cobra.Command {
+	return &cobra.Command{
+		Use:   "compact",
+		Short: "Apply the retention settings and give disk space back now",
+		Long: `Apply the retention settings (ledger.keep_*) and give disk space back now. A server
+does both by itself; the store can be used meanwhile.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
+				removed, err := a.log.Retain(ctx, a.retention())
+				if err != nil {
+					return fmt.Errorf("apply retention: %w", err)
+				}
+				report, err := a.log.Compact(ctx)
+				if err != nil {
+					return fmt.Errorf("compact: %w", err)
+				}
+				out := struct {
+					OK bool `json:"ok"`
+					badgerlog.RetentionReport
+					badgerlog.CompactReport
+				}{true, removed, report}
+				return c.result(out, func(w io.Writer) {
+					fmt.Fprintf(w, "texts of %d posts and %d revisions removed, %d runs folded; %d bytes before, %d after\n",
+						removed.Posts, removed.Revisions, removed.Runs, report.Before, report.After)
+				})
+			})
+		},
+	}
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"vesti.nixg.ru/classify"
+)
+
+// A chain of two backups, made while a server runs, brings every post back into
+// another data folder, and the index is built again.
+func TestBackupAndRestore(t *testing.T) {
+	d := newDesk(t)
+	d.sources(oneSource(staticFeed(t, 20).URL))
+	s := d.serve()
+	eventually(t, "posts are classified", func() error {
+		var st statusResult
+		d.json(exitDone, &st, "status")
+		if st.Queue.DoneToday != 20 {
+			return fmt.Errorf("queue: %+v", st.Queue)
+		}
+		return nil
+	})
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
+	d.do(exitDone, "backup", first)
+	var found searchResult
+	d.json(exitDone, &found, "search", "kernel")
+	d.do(exitDone, "review", found.Hits[0].ID.String(), "--pick", "--note", "after the first link")
+	d.do(exitDone, "backup", second, "--since", first)
+	if e := d.try("backup", first); e.code != exitUsage {
+		t.Errorf("a backup over another: exit code %d", e.code)
+	}
+	if e := d.try("restore", first, second, "--yes"); e.code != exitFailed || !strings.Contains(e.stderr, "stop it first") {
+		t.Errorf("restore under a running server: exit code %d, %s", e.code, e.stderr)
+	}
+	s.stop()
+
+	other := newDesk(t)
+	other.sources("sources: []\n")
+	other.do(exitDone, "restore", first, second)
+	if _, err := os.Stat(filepath.Join(other.data, "ledger")); err == nil {
+		t.Error("a restore without --yes made a store")
+	}
+	other.do(exitDone, "restore", first, second, "--yes")
+	other.do(exitDone, "verify")
+	var again searchResult
+	other.json(exitDone, &again, "search", "kernel")
+	if again.Total != 20 {
+		t.Errorf("after the restore %d posts are found", again.Total)
+	}
+	if log := other.do(exitDone, "log", found.Hits[0].ID.String()).stdout; !strings.Contains(log, "picked") {
+		t.Errorf("what the second link holds is missing:\n%s", log)
+	}
+	b, err := os.ReadFile(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	torn := filepath.Join(dir, "torn")
+	if err := os.WriteFile(torn, b[:len(b)*2/3], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if e := other.try("restore", torn, "--yes"); e.code != exitFailed {
+		t.Errorf("restore of a cut backup: exit code %d\n%s", e.code, e.stdout)
+	}
+	other.do(exitDone, "verify")
+	other.do(exitDone, "compact")
+}
+
+// A dry run of other rules shows what they would change and writes nothing; the
+// run itself changes just that, and a second one nothing.
+func TestReclassify(t *testing.T) {
+	d := newDesk(t)
+	d.sources(oneSource(staticFeed(t, 10).URL))
+	d.do(exitDone, "crawl", "--all")
+	d.do(exitDone, "work")
+	rules := filepath.Join(t.TempDir(), "other.yaml")
+	if err := os.WriteFile(rules, []byte("version: 1\ndirections:\n  games:\n    - {rule: test, weight: 9, keywords: [kernel]}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var before, after statusResult
+	d.json(exitDone, &before, "status")
+	var dry, applied, again classify.Diff
+	d.json(exitDone, &dry, "reclassify", "--rules", rules, "--dry-run")
+	d.json(exitDone, &after, "status")
+	if dry.Moved != 10 || dry.Written != 0 || after.Head != before.Head {
+		t.Errorf("dry run: %+v; head %d, then %d", dry, before.Head, after.Head)
+	}
+	d.json(exitDone, &applied, "reclassify", "--rules", rules)
+	if applied.Moved != dry.Moved || applied.Changed != dry.Changed || applied.Written != dry.Changed {
+		t.Errorf("applied %+v, shown %+v", applied, dry)
+	}
+	var found searchResult
+	d.json(exitDone, &found, "search", "--direction", "games", "kernel")
+	if found.Total != 10 {
+		t.Errorf("%d posts moved", found.Total)
+	}
+	d.json(exitDone, &again, "reclassify", "--rules", rules)
+	if again.Written != 0 {
+		t.Errorf("a second run wrote %d", again.Written)
+	}
+	d.json(exitDone, &after, "status")
+	if after.Queue.DoneToday != 10 || after.Queue.Pending != 0 {
+		t.Errorf("a replay counted: %+v", after.Queue)
+	}
+}
+
+func TestClassifyEval(t *testing.T) {
+	d := newDesk(t)
+	d.sources("sources: []\n")
+	lines := filepath.Join(t.TempDir(), "labelled.jsonl")
+	text := `{"text":"Вышло ядро Linux 7.2 с новым планировщиком","direction":"linux"}
+{"text":"The election commission published the final count of the vote","direction":"politics"}
+`
+	if err := os.WriteFile(lines, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var eval classify.Evaluation
+	d.json(exitDone, &eval, "classify", "eval", lines)
+	if eval.Lines != 2 || eval.Accuracy != 1 {
+		t.Errorf("evaluation: %+v", eval)
+	}
+}
+
+// OPML from another reader becomes sources, once.
+func TestImportOPML(t *testing.T) {
+	d := newDesk(t)
+	feed := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(feed.Close)
+	d.sources(oneSource(feed.URL))
+	opml := filepath.Join(t.TempDir(), "subscriptions.opml")
+	if err := os.WriteFile(opml, []byte(`<opml version="2.0"><body><outline text="games"><outline type="rss" text="Some Games" xmlUrl="https://games.example.org/rss"/></outline></body></opml>`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.do(exitDone, "sources", "import", opml, "--dry-run")
+	var list struct{ Sources []sourceRow }
+	d.json(exitDone, &list, "sources", "list")
+	if len(list.Sources) != 1 {
+		t.Fatalf("a dry run left %d sources", len(list.Sources))
+	}
+	d.do(exitDone, "sources", "import", opml)
+	d.do(exitDone, "sources", "import", opml)
+	d.json(exitDone, &list, "sources", "list")
+	if len(list.Sources) != 2 {
+		t.Errorf("%d sources after the import", len(list.Sources))
+	}
+	if out := d.do(exitDone, "sources", "export").stdout; !strings.Contains(out, "https://games.example.org/rss") {
+		t.Errorf("export: %s", out)
+	}
+}
