@@ -24,10 +24,10 @@ func TestQueueCards(t *testing.T) {
 	d.claim()
 	page := d.get("/crawlers")
 	wantIn(t, page, `<dd id="queue-pending">10</dd>`, `<dd id="queue-processing">2</dd>`, `<dd id="queue-done">0</dd>`, `<dd id="queue-parked">0</dd>`)
-	d.clock.advance(90 * time.Minute)
+	d.clock.advance(90 * time.Second) // less than a lease
 	d.judge(judged("tech", .5, .5, ""))
 	page = d.get("/crawlers")
-	wantIn(t, page, `<dd id="queue-pending">9</dd>`, `<dd id="queue-done">1</dd>`, `<dd id="queue-oldest">1 h</dd>`)
+	wantIn(t, page, `<dd id="queue-pending">9</dd>`, `<dd id="queue-done">1</dd>`, `<dd id="queue-oldest">1 min</dd>`)
 	d.clock.advance(24 * time.Hour)
 	wantIn(t, d.get("/crawlers"), `<dd id="queue-done">0</dd>`)
 }
