@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"bytes"
 	stdjson "encoding/json"
 	"strings"
 
@@ -110,11 +111,10 @@ func jsonAuthors(all []*json.Author, one *json.Author) string {
 // mends what strict readers refuse: bare control characters in strings, commas
 // before a closing bracket.
 func repairJSON(s string) (fixed string, cut bool) {
-	var b strings.Builder
-	b.Grow(len(s) + 8)
+	out := make([]byte, 0, len(s)+8)
 	var open []byte
 	inString, escaped := false, false
-	whole := 0 // length of b up to the last whole item
+	whole := 0 // length of out up to the last whole item
 	for i := range len(s) {
 		c := s[i]
 		switch {
@@ -127,9 +127,7 @@ func repairJSON(s string) (fixed string, cut bool) {
 			case c == '"':
 				inString = false
 			case c < ' ':
-				if c == '\n' || c == '\t' {
-					b.WriteString(map[byte]string{'\n': `\n`, '\t': `\t`}[c])
-				}
+				out = append(out, controlEscape(c)...)
 				continue
 			}
 		case c == '"':
@@ -141,26 +139,30 @@ func repairJSON(s string) (fixed string, cut bool) {
 				continue
 			}
 			open = open[:len(open)-1]
-			trimComma(&b)
-			b.WriteByte(c)
+			out = append(bytes.TrimSuffix(bytes.TrimRight(out, " \t\r\n"), []byte(",")), c)
 			if string(open) == "}]" {
-				whole = b.Len()
+				whole = len(out)
 			}
 			if len(open) == 0 {
-				return b.String(), false
+				return string(out), false
 			}
 			continue
 		}
-		b.WriteByte(c)
+		out = append(out, c)
 	}
-	return b.String()[:whole] + "]}", true
+	return string(out[:whole]) + "]}", true
 }
 
-func trimComma(b *strings.Builder) {
-	s := strings.TrimRight(b.String(), " \t\r\n")
-	if t, ok := strings.CutSuffix(s, ","); ok {
-		b.Reset()
-		b.WriteString(t)
+// controlEscape is how a control character in a string is kept: line breaks and
+// tabs are, others are not.
+func controlEscape(c byte) string {
+	switch c {
+	case '\n':
+		return `\n`
+	case '\t':
+		return `\t`
+	default:
+		return ""
 	}
 }
 
