@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -66,13 +67,13 @@ func connectThrough(ctx context.Context, direct dialFunc, through *url.URL, netw
 	}
 	defer func() {
 		if err != nil {
-			conn.Close()
+			err = errors.Join(err, conn.Close())
 		}
 	}()
 	if through.Scheme == "https" {
 		conn = tls.Client(conn, &tls.Config{ServerName: through.Hostname(), MinVersion: tls.VersionTLS12})
 	}
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // it interrupts the write or read, which say so
 	defer stop()
 	req := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: addr}, Host: addr, Header: http.Header{}}
 	if u := through.User; u != nil {
