@@ -10,13 +10,16 @@ BIN     := $(CURDIR)/.bin
 DATA    ?= data
 ARGS    ?=
 
-# Pinned tools, built into .bin.
+# Pinned tools, built into .bin. malgo brings a header that Ollama's module lacks.
 GOLANGCI := v2.15.0
+OLLAMA   := v0.17.4
+MALGO    := v0.11.24
 
 # gotd's package tg takes minutes to compile, and far longer with the race
 # detector: what need not build it does without.
 NOTG     := -tags notelegram
 FUZZTIME ?= 5s
+ROUNDS   ?=
 export VESTI_CASES   ?= ../shared/cases
 export VESTI_CORPORA ?= ../shared/corpora
 
@@ -69,6 +72,14 @@ bench-peers: ## compare the ledger with SQLite, River, Asynq and JetStream; JSON
 	cd ledger/badgerlog/peers && go build -mod=mod -o $(BIN)/peers .
 	$(BIN)/peers $(if $(JSON),-json $(abspath $(JSON))) $(if $(PEERS),-peers $(PEERS)) $(FLAGS)
 
+.PHONY: crash
+crash: ## kill the ledger at random and at chosen points; ROUNDS=500 for the long form
+	VESTI_CRASH_ROUNDS=$(ROUNDS) go test -tags 'notelegram failpoints' -count 1 -timeout 120m -v -run 'TestKill|TestLostPower|TestDamagedFiles' ./ledger/badgerlog
+
+.PHONY: test-ollama
+test-ollama: $(BIN)/ollama ## run the worker against a real Ollama with a tiny model of random weights (the first build takes minutes)
+	VESTI_OLLAMA=$(BIN)/ollama go test $(NOTG) -run '^TestOllama$$' -count 1 -timeout 45m -v ./classify/llm
+
 .PHONY: cases
 cases: ## run the public cases and list those that are not met yet
 	@go test $(NOTG) -count 1 -run '^TestPublicCases$$' -v ./... | awk ' \
@@ -111,3 +122,12 @@ ci: deps tidy-check fmt-check vet lint race ## what a change must pass
 $(BIN)/golangci-lint-$(GOLANGCI):
 	GOBIN=$(BIN) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
 	mv $(BIN)/golangci-lint $@
+
+# The module lacks two of Ollama's headers, which Debian has as packages.
+$(BIN)/ollama:
+	@if ! test -f /usr/include/nlohmann/json_fwd.hpp || ! test -d /usr/include/stb; then \
+		if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then apt-get update -q && apt-get install -qy nlohmann-json3-dev libstb-dev; \
+		else echo "install nlohmann-json3-dev and libstb-dev first"; exit 1; fi; fi
+	go mod download github.com/gen2brain/malgo@$(MALGO)
+	mkdir -p $(BIN)/shim && ln -sfn $$(go env GOMODCACHE)/github.com/gen2brain/malgo@$(MALGO) $(BIN)/shim/miniaudio
+	CGO_CXXFLAGS="-O2 -g0 -I$(BIN)/shim" CGO_CFLAGS="-O2 -g0" GOBIN=$(BIN) go install -ldflags "-s -w -X github.com/ollama/ollama/version.Version=$(OLLAMA:v%=%)" github.com/ollama/ollama@$(OLLAMA)
