@@ -230,7 +230,7 @@ type StoryGrouped struct {
 // StoryUngrouped records that the post leaves its story.
 type StoryUngrouped struct{ Story PostNum }
 
-// PostExpired: retention removed the texts of a post that is older than a
+// PostExpired records that retention removed the texts of a post that is older than a
 // setting. It leaves search and the lists; its identity, its events and its
 // state stay, so that the same text or item never comes back as new. A later
 // revision with another text brings it back.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 
 	"vesti.nixg.ru/ledger"
 	"vesti.nixg.ru/ledger/codec"
@@ -167,7 +168,7 @@ func (g *group) fetched(a *arrival) error {
 	payload := a.payload
 	if len(others) > 0 {
 		linked = others[0]
-		payload = codec.AppendLink(payload[:len(payload):len(payload)], linked)
+		payload = codec.AppendLink(slices.Clip(payload), linked)
 	}
 	e := g.event(ledger.ActorCrawler, num, a.item.Source, ledger.PostFetched{
 		ID: a.hash, Item: ledger.Item{Lane: a.item.Lane}, LinkedTo: linked, // the rest is in payload
@@ -225,10 +226,8 @@ func (g *group) seenAgain(a *arrival, post ledger.PostNum) error {
 
 // carries reports whether source carries the post.
 func (g *group) carries(rec postRecord, source ledger.Slug) (bool, error) {
-	for _, c := range rec.carriers {
-		if c == source {
-			return true, nil
-		}
+	if slices.Contains(rec.carriers, source) {
+		return true, nil
 	}
 	first, err := g.readEvent(ledger.Seq(rec.num))
 	return first.Source == source, err

@@ -336,8 +336,7 @@ func (g *group) run(steps []stepRef) error {
 	for i := range steps {
 		s := &steps[i]
 		s.err = s.req.step(g, s.i)
-		var broken *storeError
-		if errors.As(s.err, &broken) {
+		if broken, ok := errors.AsType[*storeError](s.err); ok {
 			err := broken.err
 			s.err = nil
 			return err

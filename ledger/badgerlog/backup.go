@@ -151,7 +151,7 @@ func (b *backupWriter) begin(txn *badger.Txn, since *BackupInfo) error {
 		return err
 	}
 	id := make([]byte, 16)
-	rand.Read(id) //nolint:errcheck // it never fails
+	rand.Read(id)
 	b.info = BackupInfo{
 		ID: hex.EncodeToString(id), Store: hex.EncodeToString(store), At: b.log.now().UTC(), Format: formatVersion,
 		Head: lastSeq(txn), Version: txn.ReadTs(),

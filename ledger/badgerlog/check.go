@@ -283,7 +283,7 @@ func (c *checker) posts() error {
 		c.report.Posts++
 		rec, err := decodePost(num, value)
 		if err != nil {
-			c.problem(key, c.refold(num), "does not decode")
+			c.problem(key, c.refold(num), "does not decode: %v", err)
 			return nil
 		}
 		c.countStatus(rec)
@@ -461,7 +461,7 @@ func (c *checker) sources() error {
 		c.report.Sources++
 		got, err := codec.DecodeSourceState(value)
 		if err != nil {
-			c.problem(key, c.refoldSource(slug), "does not decode")
+			c.problem(key, c.refoldSource(slug), "does not decode: %v", err)
 			return nil
 		}
 		want, err := foldSource(c.txn, slug)
@@ -482,7 +482,7 @@ func (c *checker) items() error {
 		c.report.Items++
 		rec, err := decodeItem(value)
 		if err != nil {
-			c.problem(key, deleteFix(key), "does not decode")
+			c.problem(key, deleteFix(key), "does not decode: %v", err)
 			return nil
 		}
 		return c.leads(key, rec.post)

@@ -151,7 +151,7 @@ func (d *dispenser) turn(stages uint8) (queueID, bool, error) {
 	var oldest [ledger.LaneCount]queueID
 	chosen := -1
 	for l := range ledger.LaneCount {
-		q, ok, err := d.oldest(stages, ledger.Lane(l)) //nolint:gosec // below LaneCount
+		q, ok, err := d.oldest(stages, ledger.Lane(l))
 		if err != nil {
 			return queueID{}, false, err
 		}

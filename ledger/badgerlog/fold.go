@@ -172,7 +172,7 @@ func (c *checker) hasText(num ledger.PostNum, hash ledger.Hash) bool {
 
 // repair carries out what the check noted, one transaction's worth at a time.
 func (c *checker) repair() error {
-	done := make(chan error, 1)
+	done := make(chan struct{})
 	failed := make([]error, len(c.repairs))
 	r := &request{
 		steps: len(c.repairs),
@@ -181,7 +181,7 @@ func (c *checker) repair() error {
 			failed[i] = c.repairs[i].step(g)
 			return failed[i]
 		},
-		done: func(err error) { done <- err },
+		done: func(error) { close(done) }, // each step's error is in failed
 	}
 	release, err := c.log.acquire()
 	if err != nil {

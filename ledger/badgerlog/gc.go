@@ -125,7 +125,7 @@ func (l *Log) flushTables(ctx context.Context) error {
 
 // memFiles lists the files behind the tables in memory.
 func (l *Log) memFiles() []string {
-	files, _ := filepath.Glob(filepath.Join(l.opts.Dir, "*.mem")) //nolint:errcheck // the pattern is right
+	files, _ := filepath.Glob(filepath.Join(l.opts.Dir, "*.mem"))
 	return files
 }
 

@@ -161,7 +161,7 @@ type postChange struct{ before, after postRecord }
 func (g *group) plan(events []ledger.Event) (plan, error) {
 	w := plan{events: make([]ledger.Event, len(events)), sources: make(map[ledger.Slug]ledger.SourceState)}
 	for i, e := range events {
-		e.Seq = g.last + 1 + ledger.Seq(i) //nolint:gosec // not negative
+		e.Seq = g.last + 1 + ledger.Seq(i)
 		e.Version = codec.Version
 		if e.At = roundTime(e.At); e.At.IsZero() {
 			e.At = g.at

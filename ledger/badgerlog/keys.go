@@ -80,13 +80,13 @@ func readyKey(q queueID, s ledger.Seq) []byte {
 func delayedKey(dueMS int64, s ledger.Seq) []byte {
 	k := make([]byte, 0, 17)
 	k = append(k, keyDelayed)
-	k = binary.BigEndian.AppendUint64(k, uint64(max(dueMS, 0))) //nolint:gosec // not negative
+	k = binary.BigEndian.AppendUint64(k, uint64(max(dueMS, 0)))
 	return binary.BigEndian.AppendUint64(k, uint64(s))
 }
 
 // dueOf reads the time, in milliseconds, of a delayed key.
 func dueOf(key []byte) int64 {
-	return int64(binary.BigEndian.Uint64(key[1:])) //nolint:gosec // written from an int64
+	return int64(binary.BigEndian.Uint64(key[1:]))
 }
 
 func parkedPrefix(c ledger.Cause) []byte { return append([]byte{keyParked}, string(c)+"\x00"...) }

@@ -141,7 +141,8 @@ func closeBadger(db *badger.DB) error {
 // formatVersion is the version of the format that this code writes.
 const formatVersion = 1
 
-// checkFormat marks a new store with its format, and refuses a newer one.
+// checkFormat marks a new store with its format, brings an older one up to it,
+// and refuses a newer one.
 func (l *Log) checkFormat(ctx context.Context) error {
 	var format []byte
 	err := l.db.View(func(txn *badger.Txn) error {
@@ -159,6 +160,8 @@ func (l *Log) checkFormat(ctx context.Context) error {
 		return fmt.Errorf("open store %s: %w: its format mark is %x", l.opts.Dir, errDamaged, format)
 	case format[0] > formatVersion:
 		return fmt.Errorf("%w: %s has format %d, this version reads up to %d", ledger.ErrNewer, l.opts.Dir, format[0], formatVersion)
+	case format[0] < formatVersion:
+		return l.upgrade(ctx, upgrades(), format[0], formatVersion)
 	default:
 		return nil
 	}
@@ -166,7 +169,7 @@ func (l *Log) checkFormat(ctx context.Context) error {
 
 func (l *Log) newStore() error {
 	id := make([]byte, 16)
-	rand.Read(id) //nolint:errcheck // it never fails
+	rand.Read(id)
 	err := l.db.Update(func(txn *badger.Txn) error {
 		if err := txn.Set([]byte(controlStore), id); err != nil {
 			return err //nolint:wrapcheck // wrapped below

@@ -90,6 +90,7 @@ func TestDamagedFiles(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"00009.mem", "000009.vlog"} {
 		t.Run("empty "+name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			closed(t, dir, func(l *badgerlog.Log) {
 				if _, err := l.Append(t.Context(), ledgertest.Items("a", 10)); err != nil {
@@ -108,6 +109,7 @@ func TestDamagedFiles(t *testing.T) {
 		})
 	}
 	t.Run("cut table", func(t *testing.T) {
+		t.Parallel()
 		dir := t.TempDir()
 		closed(t, dir, func(l *badgerlog.Log) {
 			if _, err := l.Append(t.Context(), ledgertest.Items("a", 500)); err != nil {

@@ -15,10 +15,10 @@ import (
 type Durability uint8
 
 const (
-	// Durable, the default: what was acknowledged survives a power cut. Every
+	// Durable is the default: what was acknowledged survives a power cut. Every
 	// group of writes is synced before its callers hear of it.
 	Durable Durability = iota
-	// Relaxed: what was acknowledged survives the death of the process; a power
+	// Relaxed means: what was acknowledged survives the death of the process; a power
 	// cut may take up to about a second of it. Writes are synced once a second.
 	Relaxed
 )

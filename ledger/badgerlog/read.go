@@ -43,7 +43,7 @@ func (l *Log) read(ctx context.Context, after ledger.Seq, limit int, withTexts b
 	if head <= after {
 		return nil, context.Cause(ctx)
 	}
-	events := make([]ledger.Event, 0, min(limit, int(head-after))) //nolint:gosec // head is past after
+	events := make([]ledger.Event, 0, min(limit, int(head-after)))
 	err := l.view(ctx, func(txn *badger.Txn) error {
 		it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{keyEvent}})
 		defer it.Close()

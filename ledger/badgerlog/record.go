@@ -89,8 +89,8 @@ func (r postRecord) encode() []byte {
 			w.b = appendString(w.b, string(c))
 		}
 	}
-	w.uint(hasAttempt, uint64(s.Attempt))   //nolint:gosec // not negative
-	w.uint(hasRevision, uint64(s.Revision)) //nolint:gosec // not negative
+	w.uint(hasAttempt, uint64(s.Attempt))
+	w.uint(hasRevision, uint64(s.Revision))
 	w.time(hasQueued, s.Queued)
 	w.time(hasNotBefore, s.NotBefore)
 	w.string(hasDirection, string(s.Direction))
@@ -130,15 +130,15 @@ func decodePost(num ledger.PostNum, b []byte) (postRecord, error) {
 	r.decision = ledger.Seq(d.uint(hasDecision))
 	r.linked = ledger.PostNum(d.uint(hasLinked))
 	r.claim = token(d.uint(hasClaim))
-	r.deaths = uint8(d.uint(hasDeaths)) //nolint:gosec // written from a uint8
+	r.deaths = uint8(d.uint(hasDeaths))
 	for range d.uint(hasCarriers) {
 		if d.bad {
 			break
 		}
 		r.carriers = append(r.carriers, ledger.Slug(d.string()))
 	}
-	s.Attempt = int(d.uint(hasAttempt))   //nolint:gosec // written from an int
-	s.Revision = int(d.uint(hasRevision)) //nolint:gosec // written from an int
+	s.Attempt = int(d.uint(hasAttempt))
+	s.Revision = int(d.uint(hasRevision))
 	s.Queued = d.time(hasQueued)
 	s.NotBefore = d.time(hasNotBefore)
 	if d.mask&hasDirection != 0 {
@@ -181,7 +181,7 @@ func (r postRecord) apply(e ledger.Event) (postRecord, error) {
 		r.num, r.id, r.linked = e.Post, p.ID, p.LinkedTo
 		r.place, r.text = e.Seq, e.Seq
 	case ledger.PostSeenAgain:
-		r.carriers = append(r.carriers[:len(r.carriers):len(r.carriers)], e.Source)
+		r.carriers = append(slices.Clip(r.carriers), e.Source)
 	case ledger.PostRevised:
 		r.applyRevision(e.Seq, p)
 	case ledger.PostClassified:
@@ -348,7 +348,7 @@ func (w *writer) string(bit uint32, v string) {
 func (w *writer) time(bit uint32, v time.Time) {
 	if !v.IsZero() {
 		w.mask |= bit
-		w.b = binary.BigEndian.AppendUint64(w.b, uint64(v.UnixMicro())) //nolint:gosec // two's complement
+		w.b = binary.BigEndian.AppendUint64(w.b, uint64(v.UnixMicro()))
 	}
 }
 
@@ -402,7 +402,7 @@ func (d *reader) time(bit uint32) time.Time {
 	if d.mask&bit == 0 {
 		return time.Time{}
 	}
-	return time.UnixMicro(int64(d.uint64())).UTC() //nolint:gosec // two's complement
+	return time.UnixMicro(int64(d.uint64())).UTC()
 }
 
 func (d *reader) string() string {
@@ -411,5 +411,5 @@ func (d *reader) string() string {
 		d.bad, d.b = true, nil
 		return ""
 	}
-	return string(d.bytes(int(n))) //nolint:gosec // at most len(b)
+	return string(d.bytes(int(n)))
 }

@@ -50,7 +50,7 @@ func TestRecord(t *testing.T) {
 		check(fields.Type().Field(i).Name, one)
 	}
 	b := full.encode()
-	for n := range len(b) {
+	for n := range b {
 		if _, err := decodePost(full.num, b[:n]); err == nil {
 			t.Errorf("%d of %d bytes were read", n, len(b))
 		}

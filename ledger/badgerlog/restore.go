@@ -43,7 +43,7 @@ func Restore(ctx context.Context, o Options, chain []io.Reader) (RestoreReport, 
 	if err != nil {
 		return RestoreReport{}, fmt.Errorf("restore: %w", err)
 	}
-	defer lock.Close() //nolint:errcheck // nothing was written through it
+	defer lock.Close()
 	report := RestoreReport{Links: len(chain)}
 	building := filepath.Clean(o.Dir) + ".restoring"
 	if err := os.RemoveAll(building); err != nil {

@@ -79,14 +79,14 @@ func (l *Log) each(ctx context.Context, n int, step func(g *group, i int) error)
 // searches by halves: events come in the order of time, but for jumps of the
 // clock, which retention can bear.
 func (l *Log) seqBefore(ctx context.Context, at time.Time) (ledger.Seq, error) {
-	head := int(l.Head()) //nolint:gosec // no ledger comes near
+	head := int(l.Head())
 	var n int
 	err := l.view(ctx, func(txn *badger.Txn) error {
 		it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{keyEvent}})
 		defer it.Close()
 		var failed error
 		n = sort.Search(head, func(i int) bool {
-			it.Seek(eventKey(ledger.Seq(i + 1))) //nolint:gosec // not negative
+			it.Seek(eventKey(ledger.Seq(i + 1)))
 			if !it.Valid() {
 				return true
 			}
@@ -102,7 +102,7 @@ func (l *Log) seqBefore(ctx context.Context, at time.Time) (ledger.Seq, error) {
 		})
 		return failed
 	})
-	return ledger.Seq(n), err //nolint:gosec // not negative
+	return ledger.Seq(n), err
 }
 
 const retainBatch = 500

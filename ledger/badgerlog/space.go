@@ -22,7 +22,7 @@ func (s *space) look(o Options) {
 		s.low.Store(false)
 		return
 	}
-	free := int64(fs.Bavail) * fs.Bsize //nolint:gosec // a disk of less than 2^63 bytes
+	free := int64(fs.Bavail) * fs.Bsize
 	s.free.Store(free)
 	s.low.Store(o.FreeSpaceFloor > 0 && free < o.FreeSpaceFloor)
 }

@@ -54,7 +54,7 @@ func tableIsWhole(path string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("look at table: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // it is only read
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
 		return false, fmt.Errorf("look at table: %w", err)
@@ -85,7 +85,7 @@ func listedTables(o Options) (map[uint64]badger.TableManifest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	defer f.Close() //nolint:errcheck // it is only read
+	defer f.Close()
 	m, _, err := badger.ReplayManifestFile(f, 0, badgerOptions(o))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)

@@ -56,7 +56,7 @@ func DecodeEvent(seq ledger.Seq, b []byte) ledger.Event {
 		return e
 	}
 	e.Type, e.Version = ledger.Type(b[0]), b[1]
-	e.At = fromMicros(int64(binary.BigEndian.Uint64(b[2:]))) //nolint:gosec // two's complement, as written
+	e.At = fromMicros(int64(binary.BigEndian.Uint64(b[2:])))
 	e.Post = ledger.PostNum(binary.BigEndian.Uint64(b[10:]))
 	rest := b[headerSize:]
 	actor, rest, ok1 := cutBytes(rest)
@@ -207,8 +207,8 @@ func appendBytes(dst []byte, s string) []byte {
 
 func cutBytes(b []byte) (string, []byte, bool) {
 	n, w := binary.Uvarint(b)
-	if w <= 0 || n > uint64(len(b)-w) { //nolint:gosec // w is at most len(b)
+	if w <= 0 || n > uint64(len(b)-w) {
 		return "", nil, false
 	}
-	return string(b[w : w+int(n)]), b[w+int(n):], true //nolint:gosec // n is at most len(b)
+	return string(b[w : w+int(n)]), b[w+int(n):], true
 }

@@ -72,8 +72,8 @@ func fill(v reflect.Value, n *int) {
 			v.Set(reflect.ValueOf(time.Date(2026, 1, 2, 3, 4, *n%60, 123456000, time.UTC)))
 			return
 		}
-		for i := range v.NumField() {
-			fill(v.Field(i), n)
+		for _, field := range v.Fields() {
+			fill(field, n)
 		}
 	default:
 		panic(v.Kind().String())

@@ -44,7 +44,7 @@ type decoders struct{ pool sync.Pool }
 var pool = decoders{sync.Pool{New: func() any { return &coder{decoding: true, fields: new([maxField + 1]field)} }}}
 
 func (d *decoders) get(src string) *coder {
-	c := d.pool.Get().(*coder) //nolint:errcheck,forcetypeassert // the pool holds nothing else
+	c := d.pool.Get().(*coder) //nolint:forcetypeassert // the pool holds nothing else
 	c.src = src
 	return c
 }
@@ -93,7 +93,7 @@ func (c *coder) parse(b []byte) error {
 		if n > maxField {
 			continue
 		}
-		c.add(uint8(n), typ, f) //nolint:gosec // at most maxField
+		c.add(uint8(n), typ, f)
 	}
 	return nil
 }
@@ -285,7 +285,7 @@ func encodeInto[T any](c *coder, n number, v *T, list func(*coder, *T)) {
 		c.out[start-1] = byte(size)
 		return
 	}
-	length := protowire.AppendVarint(nil, uint64(size)) //nolint:gosec // not negative
+	length := protowire.AppendVarint(nil, uint64(size))
 	c.out = slices.Insert(c.out, start, length[1:]...)
 	c.out[start-1] = length[0]
 }

@@ -185,13 +185,13 @@ func wantEvents(t *testing.T, e Engine, n ledger.PostNum, want ...string) {
 // eventually waits for what the engine does by itself.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
-		if ok() {
-			return
+	again := time.NewTicker(2 * time.Millisecond)
+	defer again.Stop()
+	for deadline := time.Now().Add(10 * time.Second); !ok(); <-again.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 10 s: %s", what)
 		}
-		time.Sleep(2 * time.Millisecond)
 	}
-	t.Fatalf("not within 10 s: %s", what)
 }
 
 func testIdentity(t *testing.T, e Engine) {

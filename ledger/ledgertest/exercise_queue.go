@@ -516,8 +516,10 @@ func testPoison(t *testing.T, e Engine) {
 func testHeartbeat(t *testing.T, e Engine) {
 	appendOne(t, e, Item("a", "1"))
 	c := claim(t, e)
+	beat := time.NewTicker(400 * time.Millisecond)
+	defer beat.Stop()
 	for range 6 { // in all longer than a lease
-		time.Sleep(400 * time.Millisecond)
+		<-beat.C
 		renewed := must[ledger.Claim](t)(e.Heartbeat(t.Context(), c))
 		if !renewed.Lease.After(c.Lease) {
 			t.Fatalf("lease %v after %v", renewed.Lease, c.Lease)
