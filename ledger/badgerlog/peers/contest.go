@@ -108,15 +108,12 @@ func (c *contest) step(ctx context.Context, one contestant, round int, cl class,
 	if batch == 1 && !one.single {
 		return nil
 	}
-	if queue, err = c.fill(ctx, s, batch, queue, one); err != nil {
-		return err
-	}
-	return c.claims(ctx, one, rotated(one.modes, round), cl, s, queue)
+	return c.claims(ctx, one, rotated(one.modes, round), cl, batch, s, queue)
 }
 
-// fill appends, untimed, until the queue holds enough for all of a contestant's modes.
-func (c *contest) fill(ctx context.Context, s store, batch, queue int, one contestant) (int, error) {
-	enough := (int(float64(one.claims)*c.section.Seconds()) + queueReserve) * len(one.modes)
+// fill appends, untimed, until the queue holds enough for so many modes.
+func (c *contest) fill(ctx context.Context, s store, batch, queue int, one contestant, modes int) (int, error) {
+	enough := (int(float64(one.claims)*c.section.Seconds()) + queueReserve) * modes
 	for queue < enough && c.feed.taken() < len(c.feed.posts) {
 		t, err := s.append(ctx, c.feed, batch, budget{posts: (enough-queue)*3/2 + 1, time: time.Minute})
 		if err != nil {
@@ -124,12 +121,23 @@ func (c *contest) fill(ctx context.Context, s store, batch, queue int, one conte
 		}
 		queue += t.fresh
 	}
-	return queue, c.checkFresh(queue)
+	return queue, nil
 }
 
-// claims lets each mode have its share of the queue.
-func (c *contest) claims(ctx context.Context, one contestant, modes []mode, cl class, s store, queue int) error {
+// claims lets each mode have its share of the queue, which is filled up where
+// one has fetched far ahead of its budget.
+func (c *contest) claims(ctx context.Context, one contestant, modes []mode, cl class, batch int, s store, queue int) (err error) {
+	done := 0
 	for i, m := range modes {
+		if queue, err = c.fill(ctx, s, batch, queue, one, len(modes)-i); err != nil {
+			return err
+		}
+		if err := c.checkFresh(queue + done); err != nil {
+			return err
+		}
+		if queue == 0 {
+			return fmt.Errorf("claim, %s: no posts left, raise -posts", m.name)
+		}
 		share := queue / (len(modes) - i)
 		t, err := c.timed(ctx, measure{one.name, cl, "claim", m.name}, func(ctx context.Context) (tally, error) {
 			return s.claim(ctx, m, budget{posts: share, time: c.section})
@@ -138,6 +146,7 @@ func (c *contest) claims(ctx context.Context, one contestant, modes []mode, cl c
 			return fmt.Errorf("claim, %s: %w", m.name, err)
 		}
 		queue -= t.posts + t.extra
+		done += t.posts + t.extra
 		if queue < 0 {
 			return fmt.Errorf("claim, %s: %d posts were handled twice", m.name, -queue)
 		}
