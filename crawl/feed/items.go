@@ -69,6 +69,9 @@ func (k *Kind) take(ctx context.Context, job crawl.Job, doc *Document, report *c
 			}
 			pages++
 		}
+		if item.Lang == "" {
+			item.Lang = guessLanguage(item.Title + "\n" + item.Text)
+		}
 		batch = append(batch, item)
 		if pages == pagesPerAppend {
 			if err := flush(); err != nil {
@@ -197,8 +200,8 @@ func (k *Kind) fromPage(ctx context.Context, job crawl.Job, e *Entry, it *ledger
 	if c := CanonicalURL(p.Canonical); c != "" {
 		it.CanonicalURL = c
 	}
-	if len(p.Text) > len(it.Text) || p.From == ledger.TextSelector {
-		it.Text, it.TextFrom, it.Truncated = p.Text, p.From, p.Truncated
+	if text := withoutHeadline(p.Text, e.Title); len(text) > len(it.Text) || p.From == ledger.TextSelector {
+		it.Text, it.TextFrom, it.Truncated = text, p.From, p.Truncated
 		cutText(it)
 	}
 	return nil
