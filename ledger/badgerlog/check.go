@@ -501,11 +501,18 @@ func (c *checker) urls() error {
 }
 
 func (c *checker) leads(key []byte, post ledger.PostNum) error {
-	v, err := txnGet(c.txn, postKey(post))
-	if err == nil && v == nil {
+	there, err := c.there(post)
+	if err == nil && !there {
 		c.problem(key, deleteFix(key), "leads to post %d, which is not there", post)
 	}
 	return err
+}
+
+// there reports whether a post was ever fetched. Its record alone may be
+// missing, which is a problem of its own.
+func (c *checker) there(post ledger.PostNum) (bool, error) {
+	v, err := txnGet(c.txn, eventKey(ledger.Seq(post)))
+	return v != nil && len(v) > 0 && ledger.Type(v[0]) == ledger.TypePostFetched, err
 }
 
 // bodies checks that each text is that of an event.

@@ -1,6 +1,7 @@
 package badgerlog
 
 import (
+	"errors"
 	"fmt"
 
 	badger "github.com/dgraph-io/badger/v4"
@@ -131,6 +132,10 @@ func (c *checker) backed(key, value []byte) bool {
 			return false
 		}
 		rec, err := readPost(c.txn, ledger.PostNum(seqOf(value)))
+		if errors.Is(err, ledger.ErrNotFound) {
+			there, err := c.there(ledger.PostNum(seqOf(value)))
+			return there && err == nil // the record's repair sees to it
+		}
 		return err == nil && string(rec.where().key()) == string(key)
 	case keyPostIdx:
 		e, err := readEvent(c.txn, ledger.Seq(seqOf(key)))

@@ -196,6 +196,9 @@ func (r postRecord) apply(e ledger.Event) (postRecord, error) {
 		}
 	case ledger.PostReturned:
 		r.claim, r.deaths = 0, 0
+		if p.Reason == ledger.ReturnRepair {
+			r.place = e.Seq // reading may have passed its old one
+		}
 	}
 	if now := r.where(); now != was && now.kind != 0 {
 		r.place = e.Seq
