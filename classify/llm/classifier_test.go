@@ -234,6 +234,22 @@ func TestNoDirection(t *testing.T) {
 	}
 }
 
+// TestOddSummary: a summary that looks like a tag is one all the same, and a long
+// one is shortened, never to nothing.
+func TestOddSummary(t *testing.T) {
+	for spoken, want := range map[string]string{
+		"#ядро":                          "#ядро",
+		"#" + strings.Repeat("ядро", 15): "#" + strings.Repeat("ядро", 9) + "ядр",
+		"Вышло ядро. " + strings.Repeat("Слово и ещё. ", 3): "Вышло ядро. Слово и ещё. Слово и ещё.",
+	} {
+		d := newDouble(t, said(strings.Replace(valid, "Вышло новое ядро Linux.", spoken, 1)))
+		got, err := classifier(t, d, func(o *llm.Options) { o.MaxSummary = 40 }).Classify(t.Context(), claim(), nil)
+		if err != nil || got.Summary != want {
+			t.Errorf("said %q: summary %q, want %q (%v)", spoken, got.Summary, want, err)
+		}
+	}
+}
+
 func cause(err error) ledger.Cause {
 	if e, ok := errors.AsType[*llm.Error](err); ok {
 		return e.Cause()

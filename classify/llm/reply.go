@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -167,7 +168,10 @@ func (c check) summary(said string) (string, error) {
 	if foreign(s, c.item.Title+"\n"+c.item.Text) {
 		return "", fail(ledger.CauseBadReply, "the summary is in another language than the post")
 	}
-	return words.Lead("", s, c.maxSummary), nil
+	if n > c.maxSummary {
+		s = cmp.Or(words.Lead("", s, c.maxSummary), firstRunes(s, c.maxSummary))
+	}
+	return s, nil
 }
 
 // foreign reports whether a summary is in an alphabet that hardly a letter in
