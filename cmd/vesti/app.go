@@ -206,6 +206,7 @@ func (a *App) openLog(ctx context.Context) (*badgerlog.Log, error) {
 		Registerer:     a.registry,
 		Lease:          a.cfg.Lease,
 		MaxAttempts:    a.cfg.MaxAttempts,
+		Retention:      a.retention(),
 		FreeSpaceFloor: int64(a.cfg.FreeSpace),
 		Progress: func(step string, done, total uint64) {
 			a.logger.Info("upgrading the store", "step", step, "done", done, "total", total)
@@ -215,6 +216,11 @@ func (a *App) openLog(ctx context.Context) (*badgerlog.Log, error) {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	return log, nil
+}
+
+// retention is what the engine removes by itself, and "vesti compact" at once.
+func (a *App) retention() badgerlog.Retention {
+	return badgerlog.Retention{Posts: a.cfg.KeepPosts, Revisions: a.cfg.KeepRevision, Runs: a.cfg.KeepRuns}
 }
 
 func (a *App) buildProjections() error {

@@ -102,9 +102,9 @@ func TestBrokenFilesLeaveTheOldOnesInForce(t *testing.T) {
 	d := newDesk(t)
 	d.sources(oneSource(staticFeed(t, 3).URL))
 	s := d.serve()
-	d.sources("sources:\n  - {slug: one, nmae: One}\n")
+	d.sources("sources:\n  - {slug: one, titel: One}\n")
 	e := d.try("sources", "reload")
-	if e.code != exitUsage || !strings.Contains(e.stderr, "sources.yaml:2") || !strings.Contains(e.stderr, "nmae") {
+	if e.code != exitUsage || !strings.Contains(e.stderr, "sources.yaml:2") || !strings.Contains(e.stderr, "titel") {
 		t.Errorf("reload of a broken file: exit code %d, %s", e.code, e.stderr)
 	}
 	var sum crawl.Summary

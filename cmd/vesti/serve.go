@@ -87,7 +87,6 @@ func serve(ctx context.Context, c *call, cfg Config, withDemo bool) (err error) 
 		g.Go(func() error { return app.crawler.Run(ctx) })
 		g.Go(func() error { return app.pool.Run(ctx) })
 		g.Go(func() error { return app.watchStore(ctx) })
-		g.Go(func() error { return app.retain(ctx) })
 		if app.trainer != nil {
 			g.Go(func() error { return app.trainer.Run(ctx) })
 		}
