@@ -134,16 +134,17 @@ type sourceFilter struct {
 }
 
 type crawlersPage struct {
-	Queue  queue.Counts
-	Waited time.Duration // of the longest pending post
-	LLM    classify.BreakerStatus
-	Rows   []sourceRow
-	Total  int
-	Dead   int
-	Filter string
-	Tabs   []countedChoice
-	Views  []projections.Status // those that are behind, or stand still
-	Here   string
+	Queue   queue.Counts
+	Waited  time.Duration // of the longest pending post
+	LLM     classify.BreakerStatus
+	Account accountNotice // zero while the account is ready, or there is none
+	Rows    []sourceRow
+	Total   int
+	Dead    int
+	Filter  string
+	Tabs    []countedChoice
+	Views   []projections.Status // those that are behind, or stand still
+	Here    string
 }
 
 // lagging is how many events a view may be behind before the page says so.
@@ -157,6 +158,9 @@ func (s *Server) laggingViews() []projections.Status {
 		return v.Lag < lagging && v.Error == "" && !v.Rebuilding
 	})
 }
+
+// accountNotice is a Telegram account that needs something.
+type accountNotice struct{ State, Message string }
 
 type countedChoice struct {
 	choice
@@ -193,6 +197,11 @@ func (s *Server) crawlers(w http.ResponseWriter, r *http.Request) error {
 	}
 	if s.LLM != nil {
 		page.LLM = s.LLM()
+	}
+	if s.Telegram != nil {
+		if state, message := s.Telegram(r.Context()); state != "ready" {
+			page.Account = accountNotice{state, message}
+		}
 	}
 	return s.render(w, r, http.StatusOK, "crawlers.html", "title.crawlers", page)
 }

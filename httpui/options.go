@@ -1,6 +1,7 @@
 package httpui
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -33,6 +34,10 @@ type Options struct {
 	// LLM tells whether the language model's stage is paused; nil means that none
 	// is configured.
 	LLM func() classify.BreakerStatus
+	// Telegram tells how the Telegram account stands: its state, one of ready,
+	// no_session, revoked and throttled, and more of it for a person. Nil means
+	// that none is configured.
+	Telegram func(ctx context.Context) (state, message string)
 	// Projections tell how far the views are behind; nil means never.
 	Projections func() []projections.Status
 

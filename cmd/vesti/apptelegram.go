@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -37,4 +38,13 @@ func (a *App) newTelegram(client *fetch.Client, proxy *url.URL) (crawl.Kind, err
 	}
 	a.channels = kind
 	return kind, nil
+}
+
+// telegramState tells the pages how the account stands.
+func (a *App) telegramState(ctx context.Context) (state, message string) {
+	st, err := a.telegram.Status(ctx)
+	if err != nil {
+		return string(mtproto.StateRevoked), err.Error()
+	}
+	return string(st.State), st.Message
 }

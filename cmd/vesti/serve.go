@@ -170,6 +170,9 @@ func (a *App) newUI() (*httpui.Server, error) {
 	if a.breaker != nil {
 		o.LLM = a.breaker.Status
 	}
+	if a.telegram != nil {
+		o.Telegram = a.telegramState
+	}
 	ui, err := httpui.New(o)
 	if err != nil {
 		return nil, fmt.Errorf("set up the pages: %w", err)
