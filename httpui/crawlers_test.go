@@ -1,6 +1,7 @@
 package httpui_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 
 	"vesti.nixg.ru/classify"
 	"vesti.nixg.ru/crawl"
+	"vesti.nixg.ru/httpui"
 	"vesti.nixg.ru/ledger"
 	"vesti.nixg.ru/ledger/ledgertest/cases"
 )
@@ -117,6 +119,20 @@ func TestAwayModelAndLaggingViewsAreShown(t *testing.T) {
 }
 
 // TestPublicCases runs the cases about what pages show.
+func TestTelegramAccountInNeedIsShown(t *testing.T) {
+	d := newDesk(t, nil)
+	for state, want := range map[string]bool{"ready": false, "revoked": true, "throttled": true, "no_session": true} {
+		d.rebuild(func(o *httpui.Options) {
+			o.Telegram = func(context.Context) (string, string) { return state, "the way out of it" }
+		})
+		d.client = newClient(t)
+		d.logIn(d.client)
+		if got := strings.Contains(d.get("/crawlers"), "the way out of it"); got != want {
+			t.Errorf("%s: shown %t, want %t", state, got, want)
+		}
+	}
+}
+
 func TestPublicCases(t *testing.T) {
 	cases.Run(t, cases.HTTPUI, func(t *testing.T, c cases.Case) error {
 		if !strings.HasPrefix(c.ID, "231-") {

@@ -512,7 +512,7 @@ func (c *checker) leads(key []byte, post ledger.PostNum) error {
 // missing, which is a problem of its own.
 func (c *checker) there(post ledger.PostNum) (bool, error) {
 	v, err := txnGet(c.txn, eventKey(ledger.Seq(post)))
-	return v != nil && len(v) > 0 && ledger.Type(v[0]) == ledger.TypePostFetched, err
+	return len(v) > 0 && ledger.Type(v[0]) == ledger.TypePostFetched, err
 }
 
 // bodies checks that each text is that of an event.

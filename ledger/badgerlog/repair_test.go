@@ -149,7 +149,7 @@ func TestMetrics(t *testing.T) {
 	if _, err := l.Fail(t.Context(), c, ledger.Failure{Cause: "made up", Final: true}); err != nil {
 		t.Fatal(err)
 	}
-	if c, err = l.Claim(t.Context(), ledger.ClaimRequest{}); err != nil {
+	if _, err = l.Claim(t.Context(), ledger.ClaimRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	for name, got := range map[string]float64{
