@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -60,6 +63,8 @@ type call struct {
 	dataDir, sourcesFile, configFile string
 	set                              []string
 	json, quiet                      bool
+
+	wantsStore bool // there is nothing to do in a data folder without a store
 }
 
 // run carries a command line out and returns its exit code.
@@ -103,6 +108,13 @@ Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 done but some sources 
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+			switch cmd.CommandPath() {
+			case "vesti work", "vesti status", "vesti search", "vesti log", "vesti review", "vesti replay", "vesti reclassify",
+				"vesti verify", "vesti backup", "vesti compact", "vesti rebuild", "vesti password":
+				c.wantsStore = true
+			}
+		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -119,9 +131,9 @@ Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 done but some sources 
 		newServe, newCrawl, newWork, newStatus, newSearch, newLog, newReview, newReplay, newSources, newTelegramCmd,
 		newReclassify, newClassify, newVerify, newBackup, newRestore, newCompact, newRebuild, newPassword, newConfig, newVersion,
 	} {
-		root.AddCommand(strict(add(c)))
+		root.AddCommand(add(c))
 	}
-	return root
+	return strict(root)
 }
 
 // strict makes wrong arguments a usage error, for a command and all below it.
@@ -181,15 +193,39 @@ func (c *call) withApp(ctx context.Context, f func(context.Context, *App) error)
 	if err != nil {
 		return err
 	}
-	if answered, err := forward(ctx, c, cfg); answered {
-		return err
-	}
-	app, err := openApp(ctx, cfg, appOptions{logTo: c.logWriter()})
-	if err != nil {
+	app, answered, err := c.openOrForward(ctx, cfg)
+	if answered || err != nil {
 		return err
 	}
 	err = app.run(ctx, func(ctx context.Context) error { return f(ctx, app) })
 	return errors.Join(err, app.Close())
+}
+
+// lockWait is how long a command waits for another one to leave the store.
+const lockWait = 10 * time.Second
+
+// openOrForward opens the store, or has the server that runs on it carry the
+// call out. A command that has the store for a moment is waited for.
+func (c *call) openOrForward(ctx context.Context, cfg Config) (app *App, answered bool, err error) {
+	if _, err := os.Stat(filepath.Join(cfg.Data, "ledger")); errors.Is(err, fs.ErrNotExist) && c.wantsStore {
+		return nil, false, usagef("there is no store in %s; begin with \"vesti serve\" or \"vesti crawl\", or name the folder with --data", cfg.Data)
+	}
+	for deadline := time.Now().Add(lockWait); ; {
+		if answered, err := forward(ctx, c, cfg); answered {
+			return nil, true, err
+		}
+		app, err := openApp(ctx, cfg, appOptions{logTo: c.logWriter()})
+		if !errors.Is(err, ledger.ErrLocked) || time.Now().After(deadline) {
+			return app, false, err
+		}
+		again := time.NewTimer(200 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			again.Stop()
+			return nil, false, ctx.Err()
+		case <-again.C:
+		}
+	}
 }
 
 // logWriter is where a command without a server logs to.

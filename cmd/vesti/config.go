@@ -110,7 +110,7 @@ func (c *Config) settings() []setting {
 		{key: "ledger.durability", doc: "durable: what is acknowledged survives a power cut; relaxed: it survives a crash of vesti, the last moments may go with the power", value: &c.Durability},
 		{key: "ledger.lease", doc: "time a worker has for a post before another may take it; renewed while it works", value: &c.Lease},
 		{key: "ledger.max_attempts", doc: "failed attempts after which a post is parked", value: &c.MaxAttempts},
-		{key: "ledger.free_space", doc: "free disk space below which nothing more is stored", value: &c.FreeSpace},
+		{key: "ledger.free_space", doc: "free disk space below which nothing more is stored; at least 64MiB, which the store needs to stay whole", value: &c.FreeSpace},
 		{key: "ledger.keep_runs", doc: "age from which runs of sources are folded into a summary; 0 keeps all", value: &c.KeepRuns},
 		{key: "ledger.keep_revisions", doc: "age from which texts of older revisions are dropped; 0 keeps all", value: &c.KeepRevision},
 		{key: "ledger.keep_posts", doc: "age from which texts of posts that no editor has decided on are dropped; their identities stay; 0 keeps all", value: &c.KeepPosts},
@@ -463,6 +463,7 @@ func (c *Config) check() error {
 		{"work.settle_learned", c.SettleLearned, 0, 1},
 		{"llm.workers", float64(c.LLMWorkers), 1, 256},
 		{"llm.context", float64(c.LLMContext), 512, 1 << 20},
+		{"ledger.free_space", float64(c.FreeSpace), 64 << 20, 1 << 60},
 		{"ledger.max_attempts", float64(c.MaxAttempts), 1, 1000},
 		{"ledger.lease", c.Lease.Seconds(), 1, 86400},
 		{"crawl.concurrency", float64(c.CrawlConcurrency), 1, 1024},
@@ -472,7 +473,7 @@ func (c *Config) check() error {
 		{"crawl.p2", c.IntervalP2.Seconds(), 60, 30 * 86400},
 	} {
 		if n.value < n.min || n.value > n.max {
-			return usagef("setting %s: %g is outside %g to %g", n.key, n.value, n.min, n.max)
+			return usagef("setting %s: %.15g is outside %.15g to %.15g", n.key, n.value, n.min, n.max)
 		}
 	}
 	if c.LLMKind != "none" && c.LLMModel == "" {

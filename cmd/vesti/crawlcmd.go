@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -73,6 +74,9 @@ func (s *selection) crawl() crawl.Selection {
 }
 
 func (c *call) crawl(ctx context.Context, a *App, sel crawl.Selection, dry bool) error {
+	if err := a.checkDirection(sel.Direction); err != nil {
+		return err
+	}
 	sum, err := a.crawler.RunOnce(ctx, sel, crawl.Once{DryRun: dry, Progress: c.runProgress()})
 	if err != nil {
 		return asUsage(err)
@@ -81,6 +85,14 @@ func (c *call) crawl(ctx context.Context, a *App, sel crawl.Selection, dry bool)
 		return err
 	}
 	return partial(sum)
+}
+
+// checkDirection wants one of the configured directions, or none.
+func (a *App) checkDirection(d ledger.Direction) error {
+	if d == "" || slices.Contains(a.cfg.Directions, d) {
+		return nil
+	}
+	return usagef("--direction %s: want one of %s", d, joinList(a.cfg.Directions, func(d ledger.Direction) string { return string(d) }))
 }
 
 func (c *call) runProgress() func(crawl.Result) {

@@ -43,7 +43,7 @@ type desk struct {
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	return &desk{t: t, data: filepath.Join(t.TempDir(), "data"), env: []string{"VESTI_LEDGER_FREE_SPACE=1MiB"}}
+	return &desk{t: t, data: filepath.Join(t.TempDir(), "data"), env: []string{"VESTI_LEDGER_FREE_SPACE=64MiB"}}
 }
 
 // sources writes the registry.

@@ -114,7 +114,7 @@ func inApp(t *testing.T, d *desk, f func(context.Context, *App)) {
 	t.Helper()
 	cfg, err := loadConfig(configLayers{env: func(k string) string {
 		if k == "VESTI_LEDGER_FREE_SPACE" {
-			return "1MiB"
+			return "64MiB"
 		}
 		return ""
 	}, flags: map[string]string{"data": d.data}, cwd: "/"})

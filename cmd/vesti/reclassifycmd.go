@@ -35,6 +35,9 @@ twice, the second run changes nothing.`,
 				if o.Since, err = parseDay("--since", since, a.cfg.location()); err != nil {
 					return err
 				}
+				if err := a.checkDirection(ledger.Direction(direction)); err != nil {
+					return err
+				}
 				o.Direction, o.DryRun = ledger.Direction(direction), dry
 				diff, err := classify.Reclassify(ctx, a.log, a.log, o)
 				if err != nil {

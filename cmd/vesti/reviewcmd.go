@@ -45,8 +45,8 @@ outranks every classification and replaces the editor's earlier word on the post
 }
 
 func (c *call) review(ctx context.Context, a *App, name string, word ledger.PostReviewed, undo bool) error {
-	if word.Direction != "" && !slices.Contains(a.cfg.Directions, word.Direction) {
-		return usagef("--direction %s: want one of %s", word.Direction, joinList(a.cfg.Directions, func(d ledger.Direction) string { return string(d) }))
+	if err := a.checkDirection(word.Direction); err != nil {
+		return err
 	}
 	num, err := a.log.FindPost(ctx, name)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,10 +16,31 @@ import (
 )
 
 type searchResult struct {
-	Total  int           `json:"total"`
-	TookMS int64         `json:"took_ms"`
-	Hits   []hit         `json:"hits"`
-	Notes  []search.Note `json:"notes,omitempty"`
+	Total  int          `json:"total"`
+	TookMS int64        `json:"took_ms"`
+	Hits   []hit        `json:"hits"`
+	Notes  []searchNote `json:"notes,omitempty"`
+}
+
+// searchNote tells what of a query was not followed, the parts by comma.
+type searchNote struct {
+	Reason search.NoteReason `json:"reason"`
+	Parts  []string          `json:"parts"`
+}
+
+func searchNotes(notes []search.Note) []searchNote {
+	var out []searchNote
+	for _, n := range notes {
+		i := slices.IndexFunc(out, func(o searchNote) bool { return o.Reason == n.Reason })
+		if i < 0 {
+			out = append(out, searchNote{Reason: n.Reason, Parts: []string{}})
+			i = len(out) - 1
+		}
+		if n.Part != "" && len(out[i].Parts) < 10 {
+			out[i].Parts = append(out[i].Parts, n.Part)
+		}
+	}
+	return out
 }
 
 type hit struct {
@@ -71,6 +93,9 @@ before a query that begins with a minus. Without a query: the newest candidates.
 			})
 		},
 	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return usagef("%v; put -- before a query that begins with a minus: vesti search -- -word", err)
+	})
 	f := cmd.Flags()
 	f.IntVar(&limit, "limit", search.DefaultLimit, fmt.Sprintf("most hits to print, up to %d", search.MaxLimit))
 	f.StringVar(&direction, "direction", "", "only this direction")
@@ -88,7 +113,7 @@ func (c *call) search(ctx context.Context, a *App, r search.Request) error {
 	if err != nil {
 		return fmt.Errorf("search: %w", err)
 	}
-	out := searchResult{Total: found.Total, TookMS: found.Took.Milliseconds(), Hits: []hit{}, Notes: found.Notes}
+	out := searchResult{Total: found.Total, TookMS: found.Took.Milliseconds(), Hits: []hit{}, Notes: searchNotes(found.Notes)}
 	for _, h := range found.Hits {
 		var snippet strings.Builder
 		for _, s := range h.Snippet {
@@ -104,7 +129,7 @@ func (c *call) search(ctx context.Context, a *App, r search.Request) error {
 				h.Source, orDash(string(h.Direction)), h.Title, h.URL, h.Snippet)
 		}
 		for _, n := range out.Notes {
-			fmt.Fprintf(w, "left out of the query: %s (%s)\n", n.Part, n.Reason)
+			fmt.Fprintf(w, "note on the query: %s %s\n", n.Reason, strings.Join(n.Parts, ", "))
 		}
 		fmt.Fprintf(w, "%d found, %d shown\n", out.Total, len(out.Hits))
 	})

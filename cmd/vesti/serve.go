@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"vesti.nixg.ru/httpui"
 	"vesti.nixg.ru/ledger"
@@ -103,6 +104,22 @@ func serve(ctx context.Context, c *call, cfg Config, withDemo bool) (err error) 
 	})
 }
 
+// ready is what stands between vesti and its work: an engine that has given up,
+// or a disk below the floor.
+func (a *App) ready() error {
+	if err := a.log.Err(); err != nil {
+		return err
+	}
+	var disk unix.Statfs_t
+	if err := unix.Statfs(a.cfg.Data, &disk); err != nil {
+		return fmt.Errorf("look at the disk: %w", err)
+	}
+	if free := ByteSize(disk.Bavail) * ByteSize(disk.Bsize); free < a.cfg.FreeSpace {
+		return fmt.Errorf("%w: %d MiB free in %s, ledger.free_space wants %d MiB", ledger.ErrNoSpace, free>>20, a.cfg.Data, a.cfg.FreeSpace>>20)
+	}
+	return nil
+}
+
 // watchStore ends the server when the engine has given up, as after a disk that
 // refused a write: only opening the store again puts that right, which is a
 // supervisor's work.
@@ -159,7 +176,7 @@ func (a *App) newUI() (*httpui.Server, error) {
 		Directions:     a.cfg.Directions,
 		Logger:         a.logger.With("part", "web"),
 		Registerer:     a.registry,
-		Ready:          a.log.Err,
+		Ready:          a.ready,
 		Gatherer:       a.registry,
 		Location:       a.cfg.location(),
 		Version:        version,

@@ -78,6 +78,9 @@ func newSourcesCheck(c *call) *cobra.Command {
 				return err
 			}
 			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
+				if err := a.checkDirection(ledger.Direction(sel.direction)); err != nil {
+					return err
+				}
 				sum, err := a.crawler.Check(ctx, sel.crawl(), c.runProgress())
 				if err != nil {
 					return asUsage(err)

@@ -17,6 +17,7 @@ type statusResult struct {
 	Sources     map[string]int              `json:"sources"`
 	Projections map[string]projectionStatus `json:"projections"`
 	Head        ledger.Seq                  `json:"head"`
+	Problem     string                      `json:"problem,omitempty"` // why no work is taken on
 }
 
 type queueStatus struct {
@@ -62,6 +63,9 @@ func (a *App) status(now time.Time) statusResult {
 		Projections: map[string]projectionStatus{},
 		Head:        a.log.Head(),
 	}
+	if err := a.ready(); err != nil {
+		s.Problem = err.Error()
+	}
 	if !q.OldestPending.IsZero() {
 		s.Queue.OldestPendingS = int64(now.Sub(q.OldestPending).Seconds())
 	}
@@ -78,6 +82,9 @@ func (a *App) status(now time.Time) statusResult {
 }
 
 func printStatus(w io.Writer, s statusResult) {
+	if s.Problem != "" {
+		fmt.Fprintln(w, "no work is taken on:", s.Problem)
+	}
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(tw, "pending\t%d\t(%d of them wait for a delay to end)\n", s.Queue.Pending, s.Queue.Waiting)
 	fmt.Fprintf(tw, "processing\t%d\t\n", s.Queue.Processing)

@@ -57,6 +57,7 @@ func (k *Kind) take(ctx context.Context, job crawl.Job, doc *Document, report *c
 		batch = batch[:0]
 		return nil
 	}
+	shared := newSharedTexts(doc.Entries)
 	pages := 0
 	for i, e := range entries {
 		if known[i].Post != 0 && e.settled(known[i].Fingerprint, job.Now) {
@@ -69,6 +70,7 @@ func (k *Kind) take(ctx context.Context, job crawl.Job, doc *Document, report *c
 			}
 			pages++
 		}
+		shared.tellApart(&item, e.rawText())
 		if item.Lang == "" {
 			item.Lang = guessLanguage(item.Title + "\n" + item.Text)
 		}

@@ -80,7 +80,8 @@ func (h *health) guard(f func() error) (err error) {
 		if v == nil {
 			return
 		}
-		err = fmt.Errorf("panic in the index: %v\n%s", v, debug.Stack())
+		h.logger.Error("panic in the index", "panic", v, "stack", string(debug.Stack()))
+		err = fmt.Errorf("the index is damaged or has a defect (%v); \"vesti rebuild search\" builds it again", v)
 		if fault, ok := v.(interface{ Addr() uintptr }); ok {
 			h.fail(fmt.Errorf("reading address %#x of a mapped file failed", fault.Addr()))
 		}
