@@ -82,6 +82,7 @@ func setKeys() []string {
 		ledger.ReturnShutdown, ledger.ReturnAway, ledger.ReturnRepair)
 	add("trigger", ledger.TriggerSchedule, ledger.TriggerManual, ledger.TriggerProbe)
 	add("result", sources.ResultOK, sources.ResultNotModified, sources.ResultFailed, sources.ResultThrottled)
+	add("account", "no_session", "revoked", "throttled")
 	add("crawler", ledger.CrawlerRSS, ledger.CrawlerTelegram)
 	add("actor", ledger.ActorCrawler, ledger.ActorWorker, ledger.ActorEditor, ledger.ActorOperator, ledger.ActorLedger)
 	add("origin", ledger.TextContent, ledger.TextSummary, ledger.TextPage, ledger.TextTitle, ledger.TextMessage, ledger.TextPreview,

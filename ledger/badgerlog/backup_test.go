@@ -20,7 +20,7 @@ import (
 // and compares what each chain restores with what was there.
 func TestBackupChain(t *testing.T) {
 	t.Parallel()
-	c := &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	c := newClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	still := func(o *badgerlog.Options) { o.Tick = time.Hour } // what waits for its delay waits on
 	l := ledgertest.Open(t, ledgertest.Now(c.now), still)
 	ctx := t.Context()
@@ -140,7 +140,7 @@ func busy(t *testing.T, l *badgerlog.Log, c *clock, round int) {
 	}))
 	fail(l.Store(ledger.DerivedNamespace+"x").Update(ctx, func(tx ledger.Tx) error { return tx.Set([]byte("k"), []byte("v")) }))
 	if round > 0 {
-		c.at = c.at.Add(48 * time.Hour)
+		c.move(48 * time.Hour)
 		_, err = l.Retain(ctx, badgerlog.Retention{Posts: 72 * time.Hour, Revisions: time.Hour, Runs: time.Hour})
 		fail(err)
 	}

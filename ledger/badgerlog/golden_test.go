@@ -25,7 +25,7 @@ const goldenStore = "testdata/store-v1.tar.zst"
 // must, and works on with it.
 func TestGoldenStore(t *testing.T) {
 	t.Parallel()
-	c := &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	c := newClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	if *update {
 		dir := t.TempDir()
 		l := ledgertest.Open(t, ledgertest.Dir(dir), ledgertest.Now(c.now))
@@ -39,7 +39,7 @@ func TestGoldenStore(t *testing.T) {
 	}
 	dir := t.TempDir()
 	unpackFolder(t, goldenStore, dir)
-	c.at = time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
+	c.set(time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC))
 	l := ledgertest.Open(t, ledgertest.Dir(dir), ledgertest.Now(c.now))
 	report := ledgertest.Check(t, l)
 	if report.Posts != 90 || report.Classified != 54 || report.Parked != 3 || report.Unknown != 0 || report.Sources != 3 {

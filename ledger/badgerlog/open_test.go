@@ -222,7 +222,7 @@ func TestReadOnlyFolder(t *testing.T) {
 // waiting, and Seqs go on.
 func TestClockJumps(t *testing.T) {
 	t.Parallel()
-	c := &clock{time.Date(2036, 1, 1, 0, 0, 0, 0, time.UTC)}
+	c := newClock(time.Date(2036, 1, 1, 0, 0, 0, 0, time.UTC))
 	dir := t.TempDir()
 	opts := []ledgertest.Option{ledgertest.Dir(dir), ledgertest.Now(c.now), ledgertest.Retry(3, time.Minute, time.Hour)}
 	l := ledgertest.Open(t, opts...)
@@ -239,7 +239,7 @@ func TestClockJumps(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	c.at = c.at.AddDate(-10, 0, 0)
+	c.set(c.now().AddDate(-10, 0, 0))
 	l = ledgertest.Open(t, opts...)
 	if cl, err = l.Claim(t.Context(), ledger.ClaimRequest{}); err != nil || cl.Attempt != 2 {
 		t.Fatalf("got %+v, %v", cl, err)

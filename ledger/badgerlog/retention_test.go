@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -18,14 +19,36 @@ import (
 	"vesti.nixg.ru/ledger/ledgertest/cases"
 )
 
-// clock is a clock that tests move.
-type clock struct{ at time.Time }
+// clock is a clock that tests move, while the engine reads it.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
 
-func (c *clock) now() time.Time { return c.at }
+func newClock(at time.Time) *clock { return &clock{at: at} }
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) set(at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = at
+}
+
+// move sets the clock on, or back for a negative d.
+func (c *clock) move(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.move(d)
+}
 
 func TestRetention(t *testing.T) {
 	t.Parallel()
-	c := &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	c := newClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	l := ledgertest.Open(t, ledgertest.Now(c.now))
 	ctx := t.Context()
 	old, err := l.Append(ctx, ledgertest.Items("a", 4))
@@ -64,7 +87,7 @@ func TestRetention(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.at = c.at.Add(48 * time.Hour)
+	c.move(48 * time.Hour)
 	if _, err := l.Append(ctx, ledgertest.Items("b", 2)); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +161,7 @@ func TestSpaceIsFreed(t *testing.T) {
 
 func spaceIsFreed(t *testing.T, documents, expire int) error {
 	t.Helper()
-	c := &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	c := newClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	dir := t.TempDir()
 	opts := []ledgertest.Option{ledgertest.Dir(dir), ledgertest.Now(c.now), func(o *badgerlog.Options) {
 		o.Registerer, o.ValueLogFile = prometheus.NewRegistry(), 8<<20
@@ -146,7 +169,7 @@ func spaceIsFreed(t *testing.T, documents, expire int) error {
 	l := ledgertest.Open(t, opts...)
 	for from := 0; from < documents; from += 100 {
 		if from <= expire && expire < from+100 {
-			c.at = c.at.Add(48 * time.Hour)
+			c.move(48 * time.Hour)
 		}
 		appendLong(t, l, from, 100)
 	}

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -98,8 +99,10 @@ func TestParkedByCause(t *testing.T) {
 // TestTodayFollowsTheZone: the same decisions, seen from different zones and
 // days.
 func TestTodayFollowsTheZone(t *testing.T) {
-	at := time.Date(2026, 3, 10, 20, 40, 0, 0, time.UTC)
-	log := ledgertest.Open(t, ledgertest.Now(func() time.Time { return at }))
+	var at atomic.Pointer[time.Time] // the engine reads it meanwhile
+	set := func(t time.Time) { at.Store(&t) }
+	set(time.Date(2026, 3, 10, 20, 40, 0, 0, time.UTC))
+	log := ledgertest.Open(t, ledgertest.Now(func() time.Time { return *at.Load() }))
 	q, r := run(t, log)
 	if _, err := log.Append(t.Context(), ledgertest.Items("a", 4)); err != nil {
 		t.Fatal(err)
@@ -113,9 +116,9 @@ func TestTodayFollowsTheZone(t *testing.T) {
 	}
 	complete(claims[0])
 	complete(claims[1])
-	at = time.Date(2026, 3, 10, 21, 0, 0, 0, time.UTC) // midnight in Moscow
+	set(time.Date(2026, 3, 10, 21, 0, 0, 0, time.UTC)) // midnight in Moscow
 	complete(claims[2])
-	at = time.Date(2026, 3, 11, 0, 0, 0, 0, time.UTC)
+	set(time.Date(2026, 3, 11, 0, 0, 0, 0, time.UTC))
 	complete(claims[3])
 	settle(t, log, r)
 	moscow := time.FixedZone("MSK", 3*60*60)
