@@ -143,6 +143,9 @@ func TestRetention(t *testing.T) {
 
 // TestPublicCases: 225, deleted data leaves the disk.
 func TestPublicCases(t *testing.T) {
+	if underRace {
+		t.Skip("takes minutes under the race detector; TestSpaceIsFreed is its short form, and \"make cases\" runs it")
+	}
 	cases.Run(t, cases.Badgerlog, func(t *testing.T, c cases.Case) error {
 		var want struct {
 			Documents int `json:"documents_after"`

@@ -1,0 +1,5 @@
+//go:build !race
+
+package badgerlog_test
+
+const underRace = false
