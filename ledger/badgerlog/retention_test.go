@@ -43,7 +43,7 @@ func (c *clock) set(at time.Time) {
 func (c *clock) move(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.move(d)
+	c.at = c.at.Add(d)
 }
 
 func TestRetention(t *testing.T) {
