@@ -135,6 +135,12 @@ func (s PostState) revised(e Event, p PostRevised) PostState {
 	return s
 }
 
+// TakesReplay reports whether a classification may be written that is a replay: a
+// decision of before is replaced, a post that waits in the queue or is parked is
+// not settled past it, and an editor's decision stands. Engines ask before they
+// write; Apply folds what was written all the same.
+func (s PostState) TakesReplay() bool { return s.Status == StatusClassified && !s.Reviewed }
+
 // classified refuses what was judged on an older revision. A post that is not
 // pending takes only a replay: a second worker's answer is not one.
 func (s PostState) classified(e Event, p PostClassified) (PostState, error) {

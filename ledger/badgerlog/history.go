@@ -13,8 +13,9 @@ import (
 // Record writes events that are no items: runs, measures, removals, returns,
 // reviews, stories, and classifications that are replays. They are written
 // together or not at all. Each must follow from the state of its post, else
-// Record returns an error matching ledger.ErrStale; ErrNotFound for a post that
-// is not there; ErrInvalid for an event that only the engine makes, or one
+// Record returns an error matching ledger.ErrStale, as it does for a replay on a
+// post that is in the queue, parked or reviewed; ErrNotFound for a post that is
+// not there; ErrInvalid for an event that only the engine makes, or one
 // without its post or source. An event's At is the engine's where it is zero.
 // A PostReturned takes a post out of a worker's hands.
 func (l *Log) Record(ctx context.Context, events ...ledger.Event) ([]ledger.Seq, error) {
@@ -189,6 +190,9 @@ func (g *group) planPost(w *plan, e ledger.Event) error {
 		}
 		w.posts = append(w.posts, postChange{rec, rec})
 		c = &w.posts[len(w.posts)-1]
+	}
+	if p, ok := e.Payload.(ledger.PostClassified); ok && p.Replay && !c.after.state.TakesReplay() {
+		return fmt.Errorf("%w: replay of post %d, which is %s, reviewed %t", ledger.ErrStale, e.Post, c.after.state.Status, c.after.state.Reviewed)
 	}
 	after, err := c.after.apply(e)
 	c.after = after

@@ -66,6 +66,7 @@ func Exercise(t *testing.T, open Factory) {
 		{"lanes", testLanes},
 		{"revised in hand", testRevisedInHand},
 		{"replay", testReplay},
+		{"replay leaves alone", testReplayLeavesAlone},
 		{"record", testRecord},
 		{"source", testSource},
 		{"read", testRead},

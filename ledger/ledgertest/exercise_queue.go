@@ -197,6 +197,45 @@ func testReplay(t *testing.T, e Engine) {
 	}
 }
 
+// testReplayLeavesAlone: a replay settles no post past the queue, whether it
+// waits or is in hand, nor a parked one, and overwrites no editor's decision.
+func testReplayLeavesAlone(t *testing.T, e Engine) {
+	var posts []ledger.PostNum
+	for i := range 4 {
+		posts = append(posts, appendOne(t, e, Item("a", fmt.Sprint(i))).Post)
+	}
+	done, inHand, parked := claim(t, e), claim(t, e), claim(t, e)
+	complete(t, e, done)
+	if p, err := e.Fail(t.Context(), parked, ledger.Failure{Cause: ledger.CauseTooLarge, Final: true}); !p || err != nil {
+		t.Fatalf("parked %v, %v", p, err)
+	}
+	must[[]ledger.Seq](t)(e.Record(t.Context(), ledger.NewEvent(ledger.ActorEditor, done.Post, "", ledger.PostReviewed{Verdict: ledger.VerdictPicked})))
+	head := e.Head()
+	d := Decision("games")
+	d.Replay = true
+	var replays []ledger.Event
+	for _, post := range posts {
+		replays = append(replays, ledger.NewEvent(ledger.ActorOperator, post, "", d))
+		_, err := e.Record(t.Context(), replays[len(replays)-1])
+		wantStale(t, err)
+	}
+	if seqs := must[[]ledger.Seq](t)(e.RecordEach(t.Context(), replays)); slices.ContainsFunc(seqs, func(s ledger.Seq) bool { return s != 0 }) || e.Head() != head {
+		t.Fatalf("written: %v", seqs)
+	}
+	if s := state(t, e, done.Post); s.Direction == "games" {
+		t.Fatalf("an editor's post: %+v", s)
+	}
+	complete(t, e, inHand)
+	if c := claim(t, e); c.Post != posts[3] {
+		t.Fatalf("claimed %d, want %d", c.Post, posts[3])
+	} else {
+		complete(t, e, c)
+	}
+	noClaim(t, e)
+	must[[]ledger.Seq](t)(e.Record(t.Context(), ledger.NewEvent(ledger.ActorEditor, done.Post, "", ledger.PostReviewed{}))) // taken back
+	must[[]ledger.Seq](t)(e.Record(t.Context(), replays[0]))
+}
+
 func testRecord(t *testing.T, e Engine) {
 	got := appendOne(t, e, Item("a", "1"))
 	head := e.Head()
