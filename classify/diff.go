@@ -22,7 +22,7 @@ type Diff struct {
 	Changed  int `json:"changed"` // in direction or scores
 	Moved    int `json:"moved"`   // in direction
 	Written  int `json:"written"`
-	Refused  int `json:"refused"`  // revised meanwhile
+	Refused  int `json:"refused"`  // changed meanwhile: revised, reviewed, back in the queue
 	Reviewed int `json:"reviewed"` // left alone: an editor has decided
 	Pending  int `json:"pending"`  // left alone: in the queue, or parked
 	NoText   int `json:"no_text"`  // left alone: retention has removed the text
@@ -42,6 +42,7 @@ type Diff struct {
 	Samples    []Sample        `json:"samples"`
 
 	limit      int
+	picks      []pick // the samples so far, by rank
 	llmWorkers int
 	directions map[ledger.Direction]*DirectionDiff
 	moves      map[Move]int
@@ -84,12 +85,13 @@ type Sample struct {
 // change is one post's.
 type change struct {
 	post      ledger.PostNum
-	title     string
+	item      *ledger.Item
 	from      ledger.Direction
 	relevance float64
 	interest  float64
 	revision  int
-	to        ledger.Classification
+	// to has no reasons in a dry run, until it becomes a sample.
+	to ledger.Classification
 }
 
 func newDiff(o ReclassifyOptions) Diff {
@@ -105,20 +107,43 @@ func newDiff(o ReclassifyOptions) Diff {
 
 func (d *Diff) add(c change) {
 	d.count(c, 1)
-	if moved := c.from != c.to.Direction; len(d.Samples) < d.limit {
-		d.Samples = append(d.Samples, sampleOf(c))
-	} else if moved { // moves say more than scores
-		if i := slices.IndexFunc(d.Samples, func(s Sample) bool { return s.From == s.To }); i >= 0 {
-			d.Samples[i] = sampleOf(c)
-		}
+	rank := rankOf(c)
+	if !d.samples(rank) {
+		return
 	}
+	i, _ := slices.BinarySearchFunc(d.picks, rank, func(p pick, r uint64) int { return cmp.Compare(p.rank, r) })
+	d.picks = slices.Insert(d.picks, i, pick{rank, sampleOf(c)})
+	d.picks = d.picks[:min(len(d.picks), d.limit)]
+}
+
+// pick is a sample with its rank.
+type pick struct {
+	rank uint64
+	Sample
+}
+
+// rankOf orders changes for the choice of samples: moves, which say more than
+// scores, come first. Among them a post's place is a matter of chance, but the
+// same in each run and whatever the order in which posts are judged.
+func rankOf(c change) uint64 {
+	rank := uint64(c.post) * 0x9E3779B97F4A7C15
+	rank = (rank ^ rank>>29) >> 1
+	if c.from == c.to.Direction {
+		rank |= 1 << 63
+	}
+	return rank
+}
+
+// samples reports whether a change of this rank is among the samples so far.
+func (d *Diff) samples(rank uint64) bool {
+	return len(d.picks) < d.limit || rank < d.picks[len(d.picks)-1].rank
 }
 
 // refuse takes back what add counted.
 func (d *Diff) refuse(c change) {
 	d.count(c, -1)
 	d.Refused++
-	d.Samples = slices.DeleteFunc(d.Samples, func(s Sample) bool { return s.Post == c.post })
+	d.picks = slices.DeleteFunc(d.picks, func(p pick) bool { return p.Post == c.post })
 }
 
 func (d *Diff) count(c change, n int) {
@@ -156,7 +181,7 @@ func (s *Shift) add(by float64, n int) {
 
 func sampleOf(c change) Sample {
 	s := Sample{
-		Post: c.post, Title: ledger.CutText(c.title, 120), From: c.from, To: c.to.Direction,
+		Post: c.post, Title: ledger.CutText(c.item.Title, 120), From: c.from, To: c.to.Direction,
 		Relevance: [2]float64{round(c.relevance), c.to.Relevance}, Interest: [2]float64{round(c.interest), c.to.Interest},
 	}
 	weight := 0.0
@@ -178,6 +203,7 @@ func quoteNonEmpty(s string) string {
 
 // finish brings the tables into an order.
 func (d *Diff) finish() {
+	d.Directions, d.Moves, d.Samples = []DirectionDiff{}, []Move{}, []Sample{}
 	for _, name := range slices.Sorted(maps.Keys(d.directions)) {
 		d.Directions = append(d.Directions, *d.directions[name])
 	}
@@ -195,6 +221,9 @@ func (d *Diff) finish() {
 			s.Mean = round(s.sum / float64(n))
 		}
 	}
+	for _, p := range d.picks {
+		d.Samples = append(d.Samples, p.Sample)
+	}
 	slices.SortFunc(d.Samples, func(a, b Sample) int { return cmp.Compare(a.Post, b.Post) })
 	d.EstimatedSeconds = round(float64(d.ToAsk) * d.AskTime.Seconds() / float64(d.llmWorkers))
 }
@@ -210,7 +239,7 @@ func (d *Diff) WriteText(w io.Writer) error {
 	if d.DryRun {
 		fmt.Fprintf(&b, " (%s)\n", did)
 	} else {
-		fmt.Fprintf(&b, " (%d %s, %d refused because they were revised meanwhile)\n", d.Written, did, d.Refused)
+		fmt.Fprintf(&b, " (%d %s, %d refused because they changed meanwhile)\n", d.Written, did, d.Refused)
 	}
 	fmt.Fprintf(&b, "left alone: %d decided by an editor, %d in the queue or parked, %d without their text\n", d.Reviewed, d.Pending, d.NoText)
 	if d.LLMKept+d.ToAsk > 0 {
