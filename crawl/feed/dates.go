@@ -18,6 +18,9 @@ const (
 	MonthFirst  DateOrder = "mdy"
 )
 
+// maxDate is the longest text that is looked at for a date, in bytes.
+const maxDate = 1 << 10
+
 // ParseDate reads a date as feeds write it and returns it in UTC, false where
 // there is none: an empty or cut one, one with words it does not know, a day
 // that does not exist, and the zero of some clock (1970, year 1), which stands
@@ -27,6 +30,9 @@ const (
 // twice, the JavaScript form, Unix seconds. A time without a zone is in zone,
 // nil for UTC.
 func ParseDate(raw string, zone *time.Location, order DateOrder) (time.Time, bool) {
+	if len(raw) > maxDate {
+		return time.Time{}, false
+	}
 	if zone == nil {
 		zone = time.UTC
 	}

@@ -7,12 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// entities are the general entities that a document declares for itself.
-type entities map[string]string
+// entities are the general entities that a document declares for itself. The
+// zero value has none.
+type entities struct {
+	values map[string]string
+	grown  int // bytes that they have put into the document until now
+}
 
 const (
 	maxEntities    = 256     // that a document may declare
 	maxEntityValue = 4 << 10 // bytes of one's value, expanded
+	maxDeclaration = 8 << 10 // bytes of one's declaration
+	maxExpansion   = 1 << 20 // bytes that a document's own entities may put into it, all taken together
 	maxReference   = 64      // bytes of a reference, "&" and ";" included
 )
 
@@ -22,11 +28,12 @@ const (
 func (e *entities) declare(doctype string) {
 	for rest := doctype; ; {
 		_, after, ok := strings.Cut(rest, "<!ENTITY")
-		if !ok || len(*e) >= maxEntities {
+		if !ok || len(e.values) >= maxEntities {
 			return
 		}
 		rest = after
-		name, value, ok := strings.Cut(strings.TrimLeft(after, " \t\r\n"), " ")
+		declaration := after[:min(len(after), maxDeclaration)]
+		name, value, ok := strings.Cut(strings.TrimLeft(declaration, " \t\r\n"), " ")
 		value = strings.TrimLeft(value, " \t\r\n")
 		if !ok || name == "%" || value == "" || value[0] != '"' && value[0] != '\'' {
 			continue
@@ -38,19 +45,22 @@ func (e *entities) declare(doctype string) {
 		if value = e.decode(value); len(value) > maxEntityValue {
 			continue
 		}
-		if *e == nil {
-			*e = entities{}
+		if e.values == nil {
+			e.values = map[string]string{}
 		}
-		if _, twice := (*e)[name]; !twice {
-			(*e)[name] = value
+		if _, twice := e.values[name]; !twice {
+			e.values[name] = value
 		}
 	}
 }
 
+// decodeReferences resolves the references in s that need no declaration.
+func decodeReferences(s string) string { return (&entities{}).decode(s) }
+
 // decode resolves the references in s: numeric ones, those of HTML whether
 // declared or not, and the document's own. A reference that means nothing
 // stays as it is written, and so does an "&" that begins none.
-func (e entities) decode(s string) string {
+func (e *entities) decode(s string) string {
 	amp := strings.IndexByte(s, '&')
 	if amp < 0 {
 		return s
@@ -71,7 +81,7 @@ func (e entities) decode(s string) string {
 
 // reference resolves the reference that s begins with and returns its text and
 // length.
-func (e entities) reference(s string) (text string, length int) {
+func (e *entities) reference(s string) (text string, length int) {
 	end := strings.IndexByte(s[:min(len(s), maxReference)], ';')
 	if end < 2 {
 		return "&", 1
@@ -95,7 +105,8 @@ func (e entities) reference(s string) (text string, length int) {
 	case "apos":
 		return "'", end + 1
 	}
-	if v, ok := e[name]; ok {
+	if v, ok := e.values[name]; ok && e.grown+len(v) <= maxExpansion {
+		e.grown += len(v)
 		return v, end + 1
 	}
 	ref := s[:end+1]

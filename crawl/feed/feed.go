@@ -77,9 +77,12 @@ func (k *Kind) Crawl(ctx context.Context, job crawl.Job) (crawl.Report, error) {
 	report.MovedTo = resp.PermanentURL
 	report.Validators.LastBuildDate = doc.UpdatedRaw
 	report.Title = doc.Title
-	report.Entries = len(doc.Entries)
+	report.Entries = doc.Listed
 	report.Empty = len(doc.Entries) == 0
 	report.Truncated = doc.Truncated
+	if left := doc.Listed - len(doc.Entries); left > 0 {
+		k.log.WarnContext(ctx, "feed has more entries than are read", "source", string(job.Source.Slug), "entries", doc.Listed, "left_out", left)
+	}
 	if err := k.take(ctx, job, doc, &report); err != nil {
 		return report, err
 	}

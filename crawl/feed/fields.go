@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"vesti.nixg.ru/crawl/plain"
+	"vesti.nixg.ru/ledger"
 )
 
 // content is what stands between the tags of an element.
@@ -16,6 +17,9 @@ type content struct {
 	closed bool   // its end was there
 }
 
+// maxPlainField is the longest date, language or id that is kept, in bytes.
+const maxPlainField = 2 << 10
+
 // field reads the element whose start tag was just read and writes it as out.
 func (r *repairer) field(ru rule, out string, el element) {
 	attrs := r.s.attrs
@@ -23,11 +27,11 @@ func (r *repairer) field(ru rule, out string, el element) {
 	case textField:
 		kind := r.declaredKind(el, attrs)
 		value := r.text(kind)
-		if !r.seen[out] && strings.TrimLeft(value, "\uE000\uE001 \t\r\n") != "" {
+		if r.seen[out] == 0 && strings.TrimLeft(value, "\uE000\uE001 \t\r\n") != "" {
 			r.write(out, value)
 		}
 	case plainField:
-		r.write(out, strings.TrimSpace(r.content(el).text))
+		r.write(out, ledger.CutText(strings.TrimSpace(r.content(el).text), maxPlainField))
 	case urlField:
 		value := r.content(el).text
 		if strings.TrimSpace(value) == "" {
@@ -242,7 +246,7 @@ func (r *repairer) skip() {
 // markup turns the inside of an element, markup as elements, into HTML: without
 // prefixes, its CDATA escaped.
 func (r *repairer) markup(inner string) string {
-	if !strings.Contains(inner, ":") && !strings.Contains(inner, "<![") && len(r.entities) == 0 {
+	if !strings.Contains(inner, ":") && !strings.Contains(inner, "<![") && len(r.entities.values) == 0 {
 		return inner
 	}
 	var b strings.Builder
@@ -252,7 +256,7 @@ func (r *repairer) markup(inner string) string {
 		case tokenEnd:
 			return b.String()
 		case tokenText:
-			if len(r.entities) == 0 {
+			if len(r.entities.values) == 0 {
 				b.WriteString(s.text)
 			} else {
 				b.WriteString(html.EscapeString(r.entities.decode(s.text)))
@@ -274,32 +278,29 @@ func (r *repairer) markup(inner string) string {
 	}
 }
 
+// maxPerson bounds what is read of a person's name, in bytes.
+const maxPerson = 4 << 10
+
 // person reads an author, given as text or as elements of its own.
 func (r *repairer) person(out string) {
 	if r.s.empty {
 		return
 	}
 	name := r.s.name
-	var text, child string
-	parts := map[string]string{}
+	child := ""
+	parts := map[string]string{} // by child element; "" for the text beside them
 	for {
 		switch r.s.next() {
 		case tokenEnd:
 			return
-		case tokenText, tokenCDATA:
-			t := r.s.text
-			if r.s.kind == tokenText {
-				t = r.entities.decode(t)
-			}
-			if child == "" {
-				text += t
-			} else {
-				parts[child] += t
-			}
+		case tokenText:
+			addPart(parts, child, r.entities.decode(r.s.text))
+		case tokenCDATA:
+			addPart(parts, child, r.s.text)
 		case tokenOpen:
 			if r.interrupts(element{}) {
 				r.s.pos = r.s.start
-				r.writePerson(out, text, parts)
+				r.writePerson(out, parts)
 				return
 			}
 			if !r.s.empty {
@@ -310,7 +311,7 @@ func (r *repairer) person(out string) {
 				if !strings.EqualFold(r.s.name, name) {
 					r.s.pos = r.s.start
 				}
-				r.writePerson(out, text, parts)
+				r.writePerson(out, parts)
 				return
 			}
 			child = ""
@@ -319,11 +320,20 @@ func (r *repairer) person(out string) {
 	}
 }
 
-func (r *repairer) writePerson(out, text string, parts map[string]string) {
+func addPart(parts map[string]string, child, text string) {
+	switch child {
+	case "", "name", "email":
+		if len(parts[child]) < maxPerson {
+			parts[child] += text
+		}
+	}
+}
+
+func (r *repairer) writePerson(out string, parts map[string]string) {
 	name := strings.TrimSpace(parts["name"])
 	email := strings.TrimSpace(parts["email"])
 	if name == "" {
-		name = strings.TrimSpace(text)
+		name = strings.TrimSpace(parts[""])
 	}
 	switch {
 	case r.dialect == dialectAtom && out == "author":
@@ -332,7 +342,7 @@ func (r *repairer) writePerson(out, text string, parts map[string]string) {
 			r.writeChild("name", name)
 			r.writeChild("email", email)
 			r.body = append(r.body, "</author>"...)
-			r.seen[out] = true
+			r.seen[out]++
 		}
 	case email != "" && name != "":
 		r.write(out, name+" ("+email+")")

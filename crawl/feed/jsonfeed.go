@@ -13,11 +13,14 @@ import (
 // parseJSON reads a JSON Feed. What gofeed refuses is repaired and tried once
 // more.
 func (m *mapper) parseJSON(text string) (*Document, error) {
+	text, left := thinJSON(text)
 	f, err := (&json.Parser{}).Parse(strings.NewReader(text))
 	cut := false
 	if err != nil {
 		var fixed string
 		fixed, cut = repairJSON(text)
+		fixed, more := thinJSON(fixed)
+		left += more
 		if fixed, err = coerceJSON(fixed); err != nil {
 			return nil, notOrBroken(text, err)
 		}
@@ -29,8 +32,55 @@ func (m *mapper) parseJSON(text string) (*Document, error) {
 		return nil, notFeed(text)
 	}
 	doc := m.fromJSON(f)
-	doc.Truncated = cut
+	doc.Truncated = cut || left > 0
+	doc.Listed = len(doc.Entries) + left
 	return doc, nil
+}
+
+// thinJSON leaves the middle out of a list of more than maxEntries items, before
+// anything is made of them: the newest stand at one of its ends. It looks at
+// lists that stand in the outermost object. left is how many items it left out.
+func thinJSON(s string) (thin string, left int) {
+	if strings.Count(s, ",") < maxEntries {
+		return s, 0
+	}
+	var b strings.Builder
+	var commas []int // of the list that is open
+	depth, copied, inString, inList := 0, 0, false, false
+	const half = maxEntries / 2
+	thinOut := func() {
+		if more := len(commas) + 1 - maxEntries; inList && more > 0 {
+			b.WriteString(s[copied : commas[half-1]+1])
+			copied = commas[half-1+more] + 1
+			left += more
+		}
+		commas, inList = commas[:0], false
+	}
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			if depth++; depth == 2 {
+				inList = c == '['
+			}
+		case c == ',' && depth == 2 && inList:
+			commas = append(commas, i)
+		case c == '}' || c == ']':
+			if depth--; depth == 1 {
+				thinOut()
+			}
+		}
+	}
+	thinOut()
+	if left == 0 {
+		return s, 0
+	}
+	b.WriteString(s[copied:])
+	return b.String(), left
 }
 
 // notOrBroken tells JSON that cannot be read but means to be a feed from what

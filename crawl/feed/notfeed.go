@@ -76,7 +76,7 @@ func pageTitle(text, lower string) string {
 		return ""
 	}
 	title, _, _ := strings.Cut(after, "<")
-	return plain.Line(entities(nil).decode(title))
+	return plain.Line(decodeReferences(title))
 }
 
 func containsAny(s string, parts ...string) bool {

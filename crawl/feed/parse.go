@@ -27,7 +27,8 @@ type ParseOptions struct {
 type Document struct {
 	Format      string // rss, rdf, atom, cdf, json
 	Encoding    string // that the bytes were in
-	Truncated   bool   // the document was cut: its complete entries are there
+	Truncated   bool   // the document was cut, or holds more entries than are read: Entries is not all
+	Listed      int    // entries in the document, those that are not read too
 	Title       string
 	Description string
 	Link        string // the site
@@ -138,7 +139,8 @@ func (m *mapper) parseXML(r repaired) (doc *Document, err error) {
 		}
 		doc = m.fromRSS(f)
 	}
-	doc.Format, doc.Truncated = r.format, r.cut
+	doc.Format, doc.Truncated = r.format, r.cut || r.left > 0
+	doc.Listed = len(doc.Entries) + r.left
 	if doc.Language == "" {
 		doc.Language = r.lang
 	}
@@ -150,7 +152,7 @@ func unescaped(page string) string {
 	for _, start := range []string{"&lt;?xml", "&lt;rss", "&lt;feed", "&lt;rdf:RDF"} {
 		if i := strings.Index(page, start); i >= 0 {
 			inner, _, _ := strings.Cut(page[i:], "</pre>")
-			return entities(nil).decode(inner)
+			return decodeReferences(inner)
 		}
 	}
 	return ""

@@ -31,10 +31,22 @@ type repaired struct {
 	dialect dialect
 	format  string // rss, rdf, atom, cdf
 	lang    string // of the root
-	entries int
-	wrapped bool // stood inside an HTML page
-	cut     bool // the end of the document was missing; an entry that it cut is left out
+	entries int    // in the document
+	left    int    // of them that are left out of xml, because there are too many
+	wrapped bool   // stood inside an HTML page
+	cut     bool   // the end of the document was missing; an entry that it cut is left out
 }
+
+// What a document may have, so that none takes much more time and memory than
+// its length. Beyond that, entries in the middle are left out, and so are
+// elements of one name in an entry; a vocabulary is not known, and what is
+// nested deeper counts as its parent's.
+const (
+	maxEntries  = 4000
+	maxOfAName  = 64
+	maxBindings = 256 // of prefixes that are in force at one place
+	maxDepth    = 64  // of elements whose children are looked at
+)
 
 var errNoRoot = errors.New("no element of a feed")
 
@@ -61,11 +73,12 @@ type repairer struct {
 
 	body      []byte
 	used      [vocabOther]bool // vocabularies that need a declaration
-	entries   int
-	item      int             // where the open entry begins in body; -1 for none
-	itemDepth int             // of frames when it was opened
-	seen      map[string]bool // names written to the feed or to the open entry
-	feedSeen  map[string]bool
+	begins    []int            // of the whole entries in body
+	item      int              // where the open entry begins in body; -1 for none
+	itemDepth int              // of frames when it was opened
+	seen      map[string]int   // of names: how often they were written to the feed or to the open entry
+	feedSeen  map[string]int
+	itemSeen  map[string]int
 	ended     bool // the root's end tag was there
 	wrapped   bool
 }
@@ -109,7 +122,7 @@ func (r *repairer) findRoot() bool {
 			default:
 				continue
 			}
-			r.feedSeen = map[string]bool{}
+			r.feedSeen, r.itemSeen = map[string]int{}, map[string]int{}
 			r.seen = r.feedSeen
 			r.push()
 			r.rootURI = r.uriOf(prefix)
@@ -183,10 +196,10 @@ func (r *repairer) open() {
 	}
 	switch {
 	case rule.handling == container:
-		if out != "" {
+		if out != "" && r.seen[out] < rule.most() {
 			r.writeAttributes(out)
 		}
-		if !r.s.empty {
+		if !r.s.empty && len(r.frames) < maxDepth {
 			return // the frame stays open
 		}
 	case rule.handling == itemStart:
@@ -195,7 +208,7 @@ func (r *repairer) open() {
 			return
 		}
 		r.closeItem(true)
-	case out == "" || !rule.many && r.seen[out] && rule.handling != textField:
+	case out == "" || r.seen[out] >= rule.most() && rule.handling != textField:
 		r.skip()
 	default:
 		r.field(rule, out, el)
@@ -239,6 +252,9 @@ func (r *repairer) push() {
 		attributes(r.s.attrs, func(a attribute) bool {
 			switch {
 			case a.name == "xmlns" || strings.HasPrefix(a.name, "xmlns:"):
+				if len(r.ns) == maxBindings {
+					return true
+				}
 				_, prefix, _ := strings.Cut(a.name, ":")
 				uri := strings.TrimSpace(r.entities.decode(a.value))
 				r.ns = append(r.ns, binding{prefix: prefix, uri: uri, vocab: vocabularyOf(uri)})
@@ -317,7 +333,8 @@ func (r *repairer) resolve(name string) element {
 
 func (r *repairer) openItem() {
 	r.item, r.itemDepth = len(r.body), len(r.frames)
-	r.seen = map[string]bool{}
+	clear(r.itemSeen)
+	r.seen = r.itemSeen
 	if r.dialect == dialectAtom {
 		r.body = append(r.body, "<entry>"...)
 	} else {
@@ -344,7 +361,7 @@ func (r *repairer) closeItem(whole bool) {
 		} else {
 			r.body = append(r.body, "</item>"...)
 		}
-		r.entries++
+		r.begins = append(r.begins, r.item)
 	} else {
 		r.body = r.body[:r.item]
 	}
@@ -371,9 +388,23 @@ func (r *repairer) finish() repaired {
 	if r.dialect == dialectRSS {
 		b.WriteString("<channel>")
 	}
-	out := make([]byte, 0, b.Len()+len(r.body)+len(end))
+	head, tail, left := r.newEntries()
+	out := make([]byte, 0, b.Len()+len(head)+len(tail)+len(end))
 	out = append(out, b.String()...)
-	out = append(out, r.body...)
+	out = append(out, head...)
+	out = append(out, tail...)
 	out = append(out, end...)
-	return repaired{xml: out, dialect: r.dialect, format: r.format, lang: r.lang, entries: r.entries, wrapped: r.wrapped, cut: cut}
+	return repaired{
+		xml: out, dialect: r.dialect, format: r.format, lang: r.lang, entries: len(r.begins), left: left, wrapped: r.wrapped, cut: cut,
+	}
+}
+
+// newEntries returns the two parts of body to read: all of it, or, of a document
+// with too many entries, its beginning and its end, since the newest stand at
+// one of them. left is how many entries lie between the two.
+func (r *repairer) newEntries() (head, tail []byte, left int) {
+	if left = len(r.begins) - maxEntries; left <= 0 {
+		return r.body, nil, 0
+	}
+	return r.body[:r.begins[maxEntries/2]], r.body[r.begins[maxEntries/2+left]:], left
 }

@@ -117,8 +117,11 @@ const maxMedia = 16
 // picture is the entry's link, for want of another.
 func (m *mapper) attach(e *Entry, enclosures []enclosure) {
 	for _, c := range enclosures {
+		if len(e.Media) == maxMedia {
+			return
+		}
 		u := m.firstWeb(c.url)
-		if u == "" || len(e.Media) == maxMedia || slices.Contains(e.Media, u) {
+		if u == "" || slices.Contains(e.Media, u) {
 			continue
 		}
 		e.Media = append(e.Media, u)

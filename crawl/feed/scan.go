@@ -9,6 +9,9 @@ type scanner struct {
 	doc string
 	pos int // of what comes next
 	cut bool
+	// noSubset: no bracket that a declaration opens is closed from here on, so that
+	// nobody looks for one again.
+	noSubset bool
 
 	kind  tokenKind
 	start int    // of the token
@@ -91,13 +94,11 @@ func (s *scanner) until(rest string, from int, end string, kind tokenKind) token
 // doctype reads a declaration, with an internal subset in brackets.
 func (s *scanner) doctype(rest string) tokenKind {
 	end := strings.IndexByte(rest, '>')
-	if open := strings.IndexByte(rest[:max(end, 0)], '['); open >= 0 {
-		if n := strings.Index(rest[open:], "]>"); n >= 0 {
-			end = open + n + 1
-		} else if n := strings.Index(rest[open:], "]"); n >= 0 {
-			if m := strings.IndexByte(rest[open+n:], '>'); m >= 0 {
-				end = open + n + m
-			}
+	if open := strings.IndexByte(rest[:max(end, 0)], '['); open >= 0 && !s.noSubset {
+		if n := subsetEnd(rest[open:]); n >= 0 {
+			end = open + n
+		} else {
+			s.noSubset = true
 		}
 	}
 	if end < 0 {
@@ -107,18 +108,33 @@ func (s *scanner) doctype(rest string) tokenKind {
 	return s.give(tokenDoctype, rest[:end], end+1)
 }
 
+// subsetEnd is the place of the ">" behind the subset that s begins with, -1 for
+// none.
+func subsetEnd(s string) int {
+	if n := strings.Index(s, "]>"); n >= 0 {
+		return n + 1
+	}
+	if n := strings.IndexByte(s, ']'); n >= 0 {
+		if m := strings.IndexByte(s[n:], '>'); m >= 0 {
+			return n + m
+		}
+	}
+	return -1
+}
+
 func (s *scanner) closeTag(rest string) tokenKind {
 	n := nameLen(rest[2:]) + 2
 	s.name = rest[2:n]
-	end := strings.IndexByte(rest[n:], '>')
-	if end < 0 {
+	end := strings.IndexAny(rest[n:], "<>")
+	switch {
+	case end < 0:
 		s.cut = true
 		return s.give(tokenOther, "", len(rest))
+	case rest[n+end] == '<':
+		return s.give(tokenClose, "", n+end) // "</title <link>"
+	default:
+		return s.give(tokenClose, "", n+end+1)
 	}
-	if lt := strings.IndexByte(rest[n:], '<'); lt >= 0 && lt < end {
-		return s.give(tokenClose, "", n+lt) // "</title <link>"
-	}
-	return s.give(tokenClose, "", n+end+1)
 }
 
 func (s *scanner) openTag(rest string) tokenKind {

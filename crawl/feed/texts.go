@@ -62,11 +62,11 @@ func (t Text) Line() string {
 // by the letter is plain text but often HTML: once, and once more where what
 // comes out still holds some.
 func decodeTwice(s string) string {
-	once := entities(nil).decode(s)
+	once := decodeReferences(s)
 	if once == s {
 		return s
 	}
-	return entities(nil).decode(once)
+	return decodeReferences(once)
 }
 
 // author returns the name in an author's text, which feeds write as
@@ -93,10 +93,11 @@ func author(text string) string {
 	return s
 }
 
-// authors joins the names of several authors, each once.
+// authors joins the names of several authors, each once. A list that is longer
+// than any byline is cut.
 func authors(texts []string) string {
 	var names []string
-	for _, t := range texts {
+	for _, t := range texts[:min(len(texts), maxOfAName)] {
 		name := author(t)
 		if name != "" && !slices.Contains(names, name) {
 			names = append(names, name)

@@ -125,6 +125,14 @@ type rule struct {
 	many      bool // several count; else the first that holds something
 }
 
+// most is how many elements of the rule's name count in an entry.
+func (r rule) most() int {
+	if r.many {
+		return maxOfAName
+	}
+	return 1
+}
+
 type element struct {
 	vocab vocabulary
 	local string // lower-case

@@ -13,7 +13,7 @@ func (r *repairer) write(name, value string) {
 
 // mark notes that an element of that name is there, and its vocabulary.
 func (r *repairer) mark(name string) {
-	r.seen[name] = true
+	r.seen[name]++
 	prefix, _, ok := strings.Cut(name, ":")
 	if !ok {
 		return
@@ -87,10 +87,10 @@ func (r *repairer) writeAttributes(name string) {
 
 func (r *repairer) writeGUID(value, permanent string) {
 	value = strings.TrimSpace(value)
-	if value == "" || r.seen["guid"] || r.dialect == dialectAtom {
+	if value == "" || r.seen["guid"] > 0 || r.dialect == dialectAtom {
 		return
 	}
-	r.seen["guid"] = true
+	r.seen["guid"]++
 	if strings.EqualFold(strings.TrimSpace(permanent), "false") {
 		r.body = append(r.body, `<guid isPermaLink="false"><![CDATA[`...)
 	} else {
