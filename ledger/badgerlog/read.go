@@ -71,18 +71,39 @@ func (l *Log) read(ctx context.Context, after ledger.Seq, limit int, withTexts b
 	return events, nil
 }
 
+// addTexts reads the texts of events that come in order: by one iterator, which
+// unpacks each block of the store once.
 func (l *Log) addTexts(txn *badger.Txn, events []ledger.Event) error {
+	bodies := row{it: txn.NewIterator(badger.IteratorOptions{Prefix: []byte{keyBody}})}
+	defer bodies.it.Close()
 	for i, e := range events {
 		if _, ok := codec.Text(e.Payload); !ok {
 			continue
 		}
-		text, err := readText(txn, l.texts, e.Seq)
-		if err != nil {
+		var text string
+		var err error
+		if packed, _ := bodies.get(bodyKey(e.Seq)); packed != nil {
+			if text, err = l.texts.unpack(packed, textLen(e.Payload)); err != nil {
+				return fmt.Errorf("text of event %d: %w", e.Seq, err)
+			}
+		} else if text, err = readText(txn, l.texts, e.Seq); err != nil { // not there, or its reading failed: this says which
 			return err
 		}
 		events[i].Payload = codec.SetText(e.Payload, text)
 	}
 	return nil
+}
+
+// textLen is the length of a payload's text, 0 where it is not known.
+func textLen(p ledger.Payload) int {
+	switch p := p.(type) {
+	case ledger.PostFetched:
+		return p.TextLen
+	case ledger.PostRevised:
+		return p.TextLen
+	default:
+		return 0
+	}
 }
 
 // Post returns a post with its newest text, which is empty once retention has
