@@ -57,6 +57,7 @@ type ReclassifyProgress struct {
 	Step  string // "reading", "judging", "asking"
 	Done  uint64
 	Total uint64
+	Of    string // what is counted: "events", or "posts" where a model is asked
 }
 
 // Reclassify judges the classified posts of the ledger again and returns what
@@ -138,7 +139,7 @@ func (r *reclassifier) run(ctx context.Context) (err error) {
 		return err
 	}
 	r.diff.finish()
-	r.o.Progress(ReclassifyProgress{Step: "judging", Done: uint64(r.head), Total: uint64(r.head)})
+	r.o.Progress(ReclassifyProgress{Step: "judging", Done: uint64(r.head), Total: uint64(r.head), Of: "events"})
 	return nil
 }
 
@@ -191,7 +192,11 @@ func ticker(f func(ReclassifyProgress)) func(step string, done, total uint64) {
 		}
 		if now := time.Now(); now.Sub(last) >= progressInterval {
 			last = now
-			f(ReclassifyProgress{Step: step, Done: done, Total: total})
+			of := "events"
+			if step == "asking" {
+				of = "posts"
+			}
+			f(ReclassifyProgress{Step: step, Done: done, Total: total, Of: of})
 		}
 	}
 }

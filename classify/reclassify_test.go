@@ -50,6 +50,12 @@ func ruleSet(t testing.TB, text string) *keyword.Rules {
 // past fills a ledger with n posts, judged by the old rules.
 func past(t testing.TB, n int) *badgerlog.Log {
 	t.Helper()
+	return pastOf(t, n, "")
+}
+
+// pastOf is past with more text in each post.
+func pastOf(t testing.TB, n int, more string) *badgerlog.Log {
+	t.Helper()
 	l := ledgertest.Open(t)
 	texts := []string{
 		"Вышло ядро Linux %d, с ним работает много новых устройств",
@@ -62,7 +68,7 @@ func past(t testing.TB, n int) *badgerlog.Log {
 	for i := range n {
 		items = append(items, ledger.Item{
 			Source: "s", Key: ledger.NewItemKey("s", strconv.Itoa(i)), Lane: ledger.LaneP1, Direction: "tech",
-			Title: fmt.Sprintf("Заголовок %d", i), Text: fmt.Sprintf(texts[i%len(texts)], i),
+			Title: fmt.Sprintf("Заголовок %d", i), Text: fmt.Sprintf(texts[i%len(texts)], i) + more,
 		})
 		if len(items) == cap(items) || i == n-1 {
 			if _, err := l.Append(t.Context(), items); err != nil {
@@ -249,26 +255,36 @@ func TestReclassifyJudgesTheNewest(t *testing.T) {
 	}
 }
 
-// BenchmarkReclassify replays rules over history. VESTI_BENCH_POSTS changes the
-// number of posts.
+// BenchmarkReclassify replays rules over history, of short posts and of such as
+// long as a channel's or a feed's are. VESTI_BENCH_POSTS changes their number.
 func BenchmarkReclassify(b *testing.B) {
 	posts := 20_000
 	if n, err := strconv.Atoi(os.Getenv("VESTI_BENCH_POSTS")); err == nil {
 		posts = n
 	}
-	l := past(b, posts)
-	rules, err := keyword.ParseStarter(ledger.DefaultDirections())
+	starter, err := keyword.ParseStarter(ledger.DefaultDirections())
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, r := range map[string]*keyword.Rules{"starter": rules, "small": ruleSet(b, newRules)} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				if d := reclassify(b, l, classify.ReclassifyOptions{Keyword: r, DryRun: true}); d.Judged != posts {
-					b.Fatalf("%+v", d)
+	for _, more := range []int{0, 1000} {
+		l := pastOf(b, posts, ledger.CutText(prose, more))
+		for name, r := range map[string]*keyword.Rules{"starter": starter, "small": ruleSet(b, newRules)} {
+			b.Run(fmt.Sprintf("%s rules, %d bytes", name, 90+more), func(b *testing.B) {
+				for b.Loop() {
+					if d := reclassify(b, l, classify.ReclassifyOptions{Keyword: r, DryRun: true}); d.Judged != posts {
+						b.Fatalf("%+v", d)
+					}
 				}
-			}
-			b.ReportMetric(float64(posts)*float64(b.N)/b.Elapsed().Seconds(), "posts/s")
-		})
+				b.ReportMetric(float64(posts)*float64(b.N)/b.Elapsed().Seconds(), "posts/s")
+			})
+		}
 	}
 }
+
+// prose is what posts are longer by: words of many rules and of none.
+const prose = ` Разработчики сообщают, что обновление уже доступно в репозиториях основных дистрибутивов, а пользователям
+рекомендуют перейти на него как можно скорее. Компания отметила, что в следующем квартале выпустит новую линейку процессоров,
+рассчитанных на работу с нейросетями на ноутбуках. A spokesman told reporters that nobody had expected the release so soon, and
+that the talks with the manufacturers are still going on. По словам очевидцев, вечером на площади собралось несколько сотен человек,
+однако никаких происшествий полиция не зафиксировала. The release closes a serious vulnerability in the networking stack that had
+been present for almost nine years.`

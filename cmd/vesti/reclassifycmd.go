@@ -40,6 +40,9 @@ twice, the second run changes nothing.`,
 				}
 				o.Direction, o.DryRun = ledger.Direction(direction), dry
 				diff, err := classify.Reclassify(ctx, a.log, a.log, o)
+				if err != nil && diff.Written > 0 {
+					return fmt.Errorf("reclassify, after %d decisions were written: %w", diff.Written, err)
+				}
 				if err != nil {
 					return fmt.Errorf("reclassify: %w", err)
 				}
@@ -63,7 +66,7 @@ twice, the second run changes nothing.`,
 func (c *call) reclassifyOptions(a *App, rulesFile, model string) (classify.ReclassifyOptions, error) {
 	o := classify.ReclassifyOptions{
 		Keyword: a.rules.Rules(), KeywordSettles: a.cfg.SettleKeywords, LearnedSettles: a.cfg.SettleLearned, LLMWorkers: a.cfg.LLMWorkers,
-		Progress: func(p classify.ReclassifyProgress) { c.progress("%s: %d of %d", p.Step, p.Done, p.Total) },
+		Progress: func(p classify.ReclassifyProgress) { c.progress("%s: %d of %d %s", p.Step, p.Done, p.Total, p.Of) },
 	}
 	if rulesFile != "" {
 		b, err := os.ReadFile(c.path(rulesFile))
