@@ -23,8 +23,6 @@ const (
 	candidateConfidence = 0.3
 	// offTopic is the relevance of a post that belongs to no direction.
 	offTopic = 0.05
-	// shortText is the number of bytes from which a text needs no fuller one.
-	shortText = 1000
 )
 
 // CascadeOptions are what NewCascade needs. Keyword is required.
@@ -40,8 +38,9 @@ type CascadeOptions struct {
 	// Provisional shows the best guess while a post waits for the language model.
 	Provisional bool
 	// FullText fetches the article of a post of which the crawler has only a
-	// summary or a title, where that is not enough to be sure. The text is judged
-	// and not stored. Nil fetches none; an error leaves the summary to be judged.
+	// summary or a title, where that is not enough to be sure, within 20 s. The
+	// text is judged and not stored. Nil fetches none; an error leaves the summary
+	// to be judged.
 	FullText func(ctx context.Context, item ledger.Item) (string, error)
 	Logger   *slog.Logger // nil logs nothing
 }
@@ -49,7 +48,10 @@ type CascadeOptions struct {
 // Cascade is the Decider that vesti runs: the keyword rules, then the learned
 // model, then a language model. Each stage settles what it is sure of; the last
 // one that is there settles the rest. It is safe for concurrent use.
-type Cascade struct{ o CascadeOptions }
+type Cascade struct {
+	o        CascadeOptions
+	articles articles
+}
 
 // NewCascade returns a cascade of the stages that o has.
 func NewCascade(o CascadeOptions) *Cascade {
@@ -68,9 +70,11 @@ func (c *Cascade) Decide(ctx context.Context, claim ledger.Claim) (Decision, err
 	}
 	g := c.guess(&claim.Item)
 	if !g.sure && c.o.FullText != nil && summaryOnly(&claim.Item) {
-		if text, err := c.o.FullText(ctx, claim.Item); err != nil {
-			c.o.Logger.Info("judged by the summary: no full text", slog.Uint64("post", uint64(claim.Post)), slog.Any("error", err))
-		} else if len(text) > len(claim.Item.Text) {
+		text := c.fullText(ctx, claim)
+		if err := ctx.Err(); err != nil {
+			return Decision{}, err
+		}
+		if len(text) > len(claim.Item.Text) {
 			claim.Item.Text = text
 			g = c.guess(&claim.Item)
 		}
@@ -83,10 +87,6 @@ func (c *Cascade) Decide(ctx context.Context, claim ledger.Claim) (Decision, err
 	default:
 		return c.askLLM(ctx, claim, g)
 	}
-}
-
-func summaryOnly(item *ledger.Item) bool {
-	return (item.TextFrom == ledger.TextSummary || item.TextFrom == ledger.TextTitle) && len(item.Text) < shortText
 }
 
 // guess is what the stages that are always at hand make of a post.

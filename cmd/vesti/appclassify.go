@@ -13,6 +13,7 @@ import (
 	"vesti.nixg.ru/classify/keyword"
 	"vesti.nixg.ru/classify/learned"
 	"vesti.nixg.ru/classify/llm"
+	"vesti.nixg.ru/crawl"
 	"vesti.nixg.ru/ledger"
 )
 
@@ -94,10 +95,14 @@ func newLLM(cfg Config, logger *slog.Logger) (*llm.Classifier, error) {
 	return c, nil
 }
 
-// fullText gets the article of a post of which the crawler has too little.
+// fullText gets the article of a post of which the crawler has too little,
+// unless its source's pages are never to be fetched.
 func (a *App) fullText(ctx context.Context, item ledger.Item) (string, error) {
 	for _, src := range a.crawler.Sources() {
 		if src.Slug == item.Source {
+			if src.FullText == crawl.FullTextFalse {
+				return "", fmt.Errorf("source %s has full_text: false", src.Slug)
+			}
 			got, err := a.pages.Get(ctx, src, item.URL)
 			if err != nil {
 				return "", fmt.Errorf("get article: %w", err)

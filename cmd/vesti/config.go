@@ -130,7 +130,7 @@ func (c *Config) settings() []setting {
 		{key: "work.settle_keywords", doc: "confidence, 0 to 1, from which the keyword rules' decision is final where a later stage exists", value: &c.SettleKeywords},
 		{key: "work.learned", doc: "train a small model from the editor's decisions and ask it after the keywords", value: &c.Learned},
 		{key: "work.settle_learned", doc: "the same confidence for the learned model, where a language model is configured", value: &c.SettleLearned},
-		{key: "work.full_text", doc: "fetch the article of a post of which a source gave only a summary or a title, where that is not enough to be sure", value: &c.FullText},
+		{key: "work.full_text", doc: "before a post is judged, fetch its article where only a summary or a title could be stored and that is not enough to be sure; not for sources with full_text: false", value: &c.FullText},
 
 		{key: "llm.kind", doc: "none, ollama or openai (any server that speaks its protocol)", value: &c.LLMKind},
 		{key: "llm.url", doc: "address of the language model's server", value: &c.LLMURL},
