@@ -108,21 +108,20 @@ func linkLen(s string) int {
 func (s *Scanner) word() {
 	s.folded = s.folded[:0]
 	s.start = s.pos
-	cyrillic, latin, rest := false, false, false
+	var has alphabets
 	for s.pos < len(s.text) {
 		b := s.text[s.pos]
 		if b < utf8.RuneSelf {
 			switch {
 			case b >= 'a' && b <= 'z':
-				latin = true
+				has.latin = true
 			case b >= 'A' && b <= 'Z':
-				latin = true
+				has.latin = true
 				b += 'a' - 'A'
 			case b >= '0' && b <= '9':
-				rest = true
+				has.rest = true
 			default:
-				s.end = s.pos
-				s.script = script(cyrillic, latin, rest)
+				s.endWord(has)
 				s.signs(b)
 				return
 			}
@@ -135,47 +134,66 @@ func (s *Scanner) word() {
 				if r <= 'Я' {
 					r += 'а' - 'А'
 				}
-				cyrillic = true
+				has.cyrillic = true
 				s.folded = append(s.folded, 0xC0|byte(r>>6), 0x80|byte(r&0x3F))
 				s.pos += 2
 				continue
 			}
 		}
-		r, size := utf8.DecodeRuneInString(s.text[s.pos:])
+		if !s.rune(&has) {
+			break
+		}
+	}
+	s.endWord(has)
+}
+
+// alphabets says which letters a word has; rest stands for digits and for
+// letters that neither Russian nor English has.
+type alphabets struct{ cyrillic, latin, rest bool }
+
+// rune reads one character of a word that is neither ASCII nor plain Cyrillic,
+// and reports false where it ends the word.
+func (s *Scanner) rune(has *alphabets) bool {
+	r, size := utf8.DecodeRuneInString(s.text[s.pos:])
+	switch {
+	case r == 'ё' || r == 'Ё':
+		has.cyrillic = true
+		s.folded = append(s.folded, "е"...)
+	case unicode.IsLetter(r):
+		r = plain(r)
 		switch {
-		case r == 'ё' || r == 'Ё':
-			cyrillic = true
-			r = 'е'
-		case unicode.IsLetter(r):
-			r = unicode.ToLower(r)
-			switch {
-			case unicode.Is(unicode.Latin, r):
-				latin = true
-				if r = base(r); r > 'z' {
-					rest = true
-				}
-			default: // other alphabets, and letters that Russian does not have
-				rest = true
-			}
-		case unicode.IsDigit(r):
-			rest = true
-		case r == breve && endsInI(s.folded): // й in two characters
-			s.folded = utf8.AppendRune(s.folded[:len(s.folded)-len("и")], 'й')
-			s.pos += size
-			continue
-		case unicode.Is(unicode.Mn, r), unicode.Is(unicode.Cf, r):
-			s.pos += size
-			continue
+		case r >= 'a' && r <= 'z':
+			has.latin = true
 		default:
-			s.end = s.pos
-			s.script = script(cyrillic, latin, rest)
-			return
+			has.rest = true
 		}
 		s.folded = utf8.AppendRune(s.folded, r)
-		s.pos += size
+	case unicode.IsDigit(r):
+		has.rest = true
+		s.folded = utf8.AppendRune(s.folded, r)
+	case r == breve && endsInI(s.folded): // й in two characters
+		s.folded = utf8.AppendRune(s.folded[:len(s.folded)-len("и")], 'й')
+	case unicode.Is(unicode.Mn, r), unicode.Is(unicode.Cf, r):
+	default:
+		return false
 	}
+	s.pos += size
+	return true
+}
+
+// endWord notes where the word ends and what it is written in.
+func (s *Scanner) endWord(has alphabets) {
 	s.end = s.pos
-	s.script = script(cyrillic, latin, rest)
+	switch {
+	case has.rest, !has.cyrillic && !has.latin:
+		s.script = Other
+	case has.cyrillic && has.latin:
+		s.folded, s.script = unmix(s.folded)
+	case has.cyrillic:
+		s.script = Cyrillic
+	default:
+		s.script = Latin
+	}
 }
 
 // signs takes the signs of "c++" and "c#" into the word that ends before b.
@@ -192,6 +210,9 @@ func (s *Scanner) signs(b byte) {
 	}
 	if c, _ := s.class(s.pos + n); c == letter || c == digit {
 		return
+	}
+	if string(s.folded) == "с" { // of C++, in Cyrillic
+		s.folded = append(s.folded[:0], 'c')
 	}
 	s.folded = append(s.folded, rest[:n]...)
 	s.pos += n
@@ -269,23 +290,21 @@ const breve = '\u0306'
 
 func endsInI(b []byte) bool { return len(b) >= len("и") && string(b[len(b)-len("и"):]) == "и" }
 
-// base returns a Latin letter without its accents.
-func base(r rune) rune {
-	if d := norm.NFD.PropertiesString(string(r)).Decomposition(); len(d) > 0 {
-		r, _ = utf8.DecodeRune(d)
+// plain returns a letter in lower case: a Latin one without its accents, one of
+// the mathematical or full-width alphabets as the letter that it depicts.
+func plain(r rune) rune {
+	r = unicode.ToLower(r)
+	depicts := r >= 0x1D400 && r <= 0x1D7FF || r >= 0xFF21 && r <= 0xFF5A
+	switch {
+	case depicts:
+		if d := norm.NFKD.PropertiesString(string(r)).Decomposition(); len(d) > 0 {
+			r, _ = utf8.DecodeRune(d)
+		}
+		return unicode.ToLower(r)
+	case unicode.Is(unicode.Latin, r):
+		if d := norm.NFD.PropertiesString(string(r)).Decomposition(); len(d) > 0 {
+			r, _ = utf8.DecodeRune(d)
+		}
 	}
 	return r
-}
-
-func script(cyrillic, latin, rest bool) Script {
-	switch {
-	case rest, cyrillic && latin:
-		return Other
-	case cyrillic:
-		return Cyrillic
-	case latin:
-		return Latin
-	default:
-		return Other
-	}
 }

@@ -38,6 +38,13 @@ func TestScanner(t *testing.T) {
 		{"broken bytes", "a\xffb", []string{"a", "b"}},
 		{"broken Cyrillic", "а\xd0", []string{"а"}},
 		{"other alphabets", "Straße Київ 日本", []string{"straße", "київ", "日本"}},
+		{"look-alikes in a Russian word", "Cмартфон кaзинo ТЕСТ", []string{"смартфон", "казино", "тест"}},
+		{"look-alikes in an English word", "Linuх аpple kernеl", []string{"linux", "apple", "kernel"}},
+		{"look-alikes, half and half", "IТ", []string{"it"}},
+		{"truly mixed", "VPNщик SIMки", []string{"vpnщик", "simки"}},
+		{"Cyrillic С++", "С++ и С#", []string{"c++", "и", "c#"}},
+		{"painted letters", "𝐋𝐢𝐧𝐮𝐱 Ｋｅｒｎｅｌ 𝓛𝓛𝓜", []string{"linux", "kernel", "llm"}},
+		{"emoji", "🔥Ядро🔥Linux👩‍💻6.12", []string{"ядро", "linux", "6", "12"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := scan(tt.text); !slices.Equal(got, tt.want) {
@@ -74,8 +81,8 @@ func TestScannerBreaks(t *testing.T) {
 
 func TestScannerScript(t *testing.T) {
 	var s words.Scanner
-	s.Reset("ядро kernel rtx5090 Київ cмесь straße 12")
-	want := []words.Script{words.Cyrillic, words.Latin, words.Other, words.Other, words.Other, words.Other, words.Other}
+	s.Reset("ядро kernel rtx5090 Київ vpnщик straße 12 cмесь Linuх")
+	want := []words.Script{words.Cyrillic, words.Latin, words.Other, words.Other, words.Other, words.Other, words.Other, words.Cyrillic, words.Latin}
 	var got []words.Script
 	for s.Next() {
 		got = append(got, s.Script())
