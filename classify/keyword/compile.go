@@ -199,7 +199,7 @@ func (c *compiler) rule(r fileRule, subject int, limit float64) {
 }
 
 func (c *compiler) keywords(list []located, rule string, k keyword) {
-	var patterns []string
+	seen := make(map[string]struct{}, len(list))
 	for _, l := range list {
 		p, err := c.pattern(l.text)
 		if err != nil {
@@ -207,15 +207,14 @@ func (c *compiler) keywords(list []located, rule string, k keyword) {
 			continue
 		}
 		key := patternKey(p)
-		if slices.Contains(patterns, key) {
+		if _, dup := seen[key]; dup {
 			continue // another form of the same words
 		}
-		patterns = append(patterns, key)
+		seen[key] = struct{}{}
 		c.build.add(p, nil, int32(len(c.rules.keywords)))
 		c.rules.keywords = append(c.rules.keywords, k)
 	}
-	slices.Sort(patterns)
-	fmt.Fprintf(&c.canon, "negative %v %q\n", k.negative, patterns)
+	fmt.Fprintf(&c.canon, "negative %v %q\n", k.negative, slices.Sorted(maps.Keys(seen)))
 }
 
 // pattern reads a keyword: words that match by their stem, or in quotes by
@@ -236,6 +235,8 @@ func (c *compiler) pattern(text string) ([][]patternWord, error) {
 		p = append(p, c.inflected(folded, s.Script()))
 	}
 	switch {
+	case strings.ContainsAny(text, `*|\^`):
+		return nil, fmt.Errorf("has one of the signs * | \\ ^: keywords are words and match in all their forms, or just so in quotes")
 	case len(p) == 0:
 		return nil, fmt.Errorf("has no letter and no digit")
 	case len(p) > MaxPhrase:

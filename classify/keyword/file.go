@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,8 +20,8 @@ const (
 	MaxPhrase = 4
 
 	maxWeight = 10.0
-	// maxFile bounds a rules file, in bytes.
-	maxFile = 8 << 20
+	// maxMessage bounds what the parser says is wrong, in bytes.
+	maxMessage = 500
 )
 
 //go:embed starter.yaml
@@ -159,21 +158,19 @@ func ParseStarter(directions []ledger.Direction) (*Rules, error) {
 }
 
 func decode(data []byte) (f file, err error) {
-	if len(data) > maxFile {
-		return file{}, fmt.Errorf("%w: %d bytes, at most %d", ledger.ErrTooLarge, len(data), maxFile)
-	}
 	defer func() { // the parser is another's, the file is the user's
 		if v := recover(); v != nil {
 			err = fmt.Errorf("cannot be read as YAML: %v", v)
 		}
 	}()
-	err = yaml.NewDecoder(bytes.NewReader(data), yaml.Strict()).Decode(&f)
+	tree, err := parseTree(data)
+	if err == nil {
+		err = yaml.NewDecoder(bytes.NewReader(nil), yaml.Strict()).DecodeFromNode(tree, &f)
+	}
 	var at yaml.Error
 	switch {
-	case errors.Is(err, io.EOF):
-		return file{}, errors.New("is empty")
 	case errors.As(err, &at) && at.GetToken() != nil:
-		return file{}, fileError{line: at.GetToken().Position.Line, text: at.GetMessage()}
+		return file{}, fileError{line: at.GetToken().Position.Line, text: ledger.CutText(at.GetMessage(), maxMessage)}
 	case err != nil:
 		return file{}, err
 	case f.Version != 1:

@@ -37,8 +37,11 @@ const (
 	viewsInterest      = 0.1 // at a million views
 
 	summaryLimit = 300 // characters
-	maxReasons   = 24
-	maxMatched   = 80 // bytes
+	// maxReasons is how many keywords are told. A rule's first one is told beyond
+	// that, so that no rule stays unnamed, up to moreReasons.
+	maxReasons  = 100
+	moreReasons = 400
+	maxMatched  = 80 // bytes
 )
 
 const stage, stageDefault = "keyword", "default"
@@ -126,15 +129,16 @@ func (r *Rules) judge(s *scratch, item *ledger.Item, reasons *[]ledger.Reason) V
 	interest := 0.0
 	r.fired(s.hits, item.Source, func(i int, hits []hit) {
 		ru := &r.rules[i]
-		sum := 0.0
+		sum, told := 0.0, false
 		for k := range byKeyword(hits) {
 			gain := ru.weight
 			if ru.subject != interestRule {
 				gain *= strength(k) * scale
 			}
 			sum += gain
-			if reasons != nil && len(*reasons) < maxReasons {
+			if reasons != nil && (len(*reasons) < maxReasons || !told && len(*reasons) < moreReasons) {
 				*reasons = append(*reasons, r.reason(ru, item, k, gain))
+				told = true
 			}
 		}
 		if ru.subject == interestRule {

@@ -23,14 +23,21 @@ type patternWord struct {
 type wordID = int32
 
 type matcher struct {
-	begins   prefixSet
-	forms    map[string]wordID
-	stems    map[string]wordID
-	patterns [][]pattern // by the ID of their first word
+	begins  prefixSet
+	forms   map[string]wordID
+	stems   map[string]wordID
+	words   []ofWord               // by ID
+	phrases map[[2]wordID][]phrase // by their first two words
 }
 
-// pattern is a keyword whose first word is known.
-type pattern struct {
+// ofWord is what a word begins.
+type ofWord struct {
+	alone   []int32 // keywords that it is
+	phrases bool    // there are keywords of which it is the first word
+}
+
+// phrase is a keyword whose first two words are known.
+type phrase struct {
 	rest    []wordID
 	keyword int32
 }
@@ -81,34 +88,59 @@ func (m *matcher) find(s *scratch, text string, title bool) int {
 			form: form, stem: stem, start: int32(start), end: int32(end), place: place, brk: s.scanner.Break(),
 		})
 	}
-	for i, t := range s.tokens {
+	for i := range s.tokens {
+		t := &s.tokens[i]
 		for _, id := range [2]wordID{t.form, t.stem} {
 			if id == 0 {
 				continue
 			}
-			for _, p := range m.patterns[id] {
-				if last, ok := follow(s.tokens, i, p.rest); ok {
-					s.hits = append(s.hits, hit{keyword: p.keyword, start: t.start, end: s.tokens[last].end, place: t.place, title: title})
-				}
+			for _, k := range m.words[id].alone {
+				s.hits = append(s.hits, hit{keyword: k, start: t.start, end: t.end, place: t.place, title: title})
+			}
+			if m.words[id].phrases {
+				m.findPhrases(s, i, id, title)
 			}
 		}
 	}
 	return int(place)
 }
 
+// findPhrases appends the phrases whose first word is token i, read as id.
+func (m *matcher) findPhrases(s *scratch, i int, id wordID, title bool) {
+	if !adjoins(s.tokens, i) {
+		return
+	}
+	t, next := &s.tokens[i], &s.tokens[i+1]
+	for _, second := range [2]wordID{next.form, next.stem} {
+		if second == 0 {
+			continue
+		}
+		for _, p := range m.phrases[[2]wordID{id, second}] {
+			if last, ok := follow(s.tokens, i+1, p.rest); ok {
+				s.hits = append(s.hits, hit{keyword: p.keyword, start: t.start, end: s.tokens[last].end, place: t.place, title: title})
+			}
+		}
+	}
+}
+
+// adjoins reports whether the token after token i is the next word of the same
+// sentence.
+func adjoins(tokens []token, i int) bool {
+	return i+1 < len(tokens) && tokens[i+1].place == tokens[i].place+1 && !tokens[i+1].brk
+}
+
 // follow reports whether the words rest stand right after token i, in the same
 // sentence, and which token is the last of them.
 func follow(tokens []token, i int, rest []wordID) (last int, ok bool) {
-	for n, id := range rest {
-		j := i + n + 1
-		if j >= len(tokens) || tokens[j].place != tokens[i].place+int32(n+1) || tokens[j].brk {
+	for _, id := range rest {
+		if !adjoins(tokens, i) {
 			return 0, false
 		}
-		if tokens[j].form != id && tokens[j].stem != id {
+		if i++; tokens[i].form != id && tokens[i].stem != id {
 			return 0, false
 		}
 	}
-	return i + len(rest), true
+	return i, true
 }
 
 func (m *matcher) stem(s *scratch, word []byte) wordID {
@@ -124,26 +156,31 @@ func (m *matcher) stem(s *scratch, word []byte) wordID {
 	return id
 }
 
-// builder gathers patterns.
+// builder gathers keywords.
 type builder struct {
-	m        matcher
-	next     wordID
-	patterns map[wordID][]pattern
+	m     matcher
+	next  wordID
+	alone map[wordID][]int32
 }
 
 func (b *builder) init() {
 	b.m.forms, b.m.stems = make(map[string]wordID), make(map[string]wordID)
-	b.patterns = make(map[wordID][]pattern)
+	b.m.phrases = make(map[[2]wordID][]phrase)
+	b.alone = make(map[wordID][]int32)
 }
 
 // add adds every way to read the words that are left after those in ids.
 func (b *builder) add(left [][]patternWord, ids []wordID, keyword int32) {
-	if len(left) == 0 {
-		b.patterns[ids[0]] = append(b.patterns[ids[0]], pattern{rest: slices.Clone(ids[1:]), keyword: keyword})
-		return
-	}
-	for _, w := range left[0] {
-		b.add(left[1:], append(ids, b.id(w)), keyword)
+	switch {
+	case len(left) > 0:
+		for _, w := range left[0] {
+			b.add(left[1:], append(ids, b.id(w)), keyword)
+		}
+	case len(ids) == 1:
+		b.alone[ids[0]] = append(b.alone[ids[0]], keyword)
+	default:
+		first := [2]wordID{ids[0], ids[1]}
+		b.m.phrases[first] = append(b.m.phrases[first], phrase{rest: slices.Clone(ids[2:]), keyword: keyword})
 	}
 }
 
@@ -161,9 +198,12 @@ func (b *builder) id(w patternWord) wordID {
 }
 
 func (b *builder) matcher() matcher {
-	b.m.patterns = make([][]pattern, b.next+1)
-	for id, p := range b.patterns {
-		b.m.patterns[id] = p
+	b.m.words = make([]ofWord, b.next+1)
+	for id, keywords := range b.alone {
+		b.m.words[id].alone = keywords
+	}
+	for first := range b.m.phrases {
+		b.m.words[first[0]].phrases = true
 	}
 	for form := range b.m.forms {
 		b.m.begins.add(form)
