@@ -25,7 +25,7 @@ type BreakerOptions struct {
 	// long as loading a model takes. Nil means that it is asked by trying.
 	Probe  func(context.Context) error
 	Pause  time.Duration    // after the first failure; doubles with each further one; 0 means 1 s
-	Limit  time.Duration    // of the pause; 0 means 1 min
+	Limit  time.Duration    // of the pause, unless a server asks for a longer one; 0 means 1 min
 	Now    func() time.Time // nil means time.Now
 	Logger *slog.Logger     // nil logs nothing
 }
@@ -197,6 +197,7 @@ func (b *Breaker) trip(err error) {
 		pause = min(b.options.Pause<<b.failures, b.options.Limit)
 	}
 	b.failures++
+	pause = max(pause, failureOf(err).RetryAfter)
 	b.open, b.reason, b.retry = true, err.Error(), now.Add(pause)
 	b.notify()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"vesti.nixg.ru/ledger"
 )
@@ -35,7 +36,9 @@ type Failure struct {
 	Cause ledger.Cause
 	// Final says that no later attempt could do better: the post is parked.
 	Final bool
-	Err   error
+	// RetryAfter is how long what is away asks to be left alone; 0 where it does not.
+	RetryAfter time.Duration
+	Err        error
 }
 
 // Error implements error.
@@ -50,6 +53,7 @@ type causer interface {
 	error
 	Cause() ledger.Cause
 	Final() bool
+	RetryAfter() time.Duration
 }
 
 // failureOf gives every error of a decider its cause.
@@ -60,7 +64,7 @@ func failureOf(err error) *Failure {
 	case errors.As(err, &f):
 		return f
 	case errors.As(err, &c):
-		return &Failure{Cause: c.Cause(), Final: c.Final(), Err: err}
+		return &Failure{Cause: c.Cause(), Final: c.Final(), RetryAfter: c.RetryAfter(), Err: err}
 	default:
 		return &Failure{Cause: ledger.CauseInternal, Err: err}
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,6 +22,8 @@ const (
 	// pingTimeout is for questions that need no model.
 	pingTimeout = 5 * time.Second
 	errorText   = 300 // characters of a server's error that are kept
+	// maxRetryAfter bounds what a server may ask for in Retry-After, in seconds.
+	maxRetryAfter = 3600
 )
 
 // client is HTTP to one server: JSON in, JSON out, every failure typed.
@@ -79,7 +82,7 @@ func (c *client) do(ctx context.Context, method, path string, body []byte, out a
 	case err != nil:
 		return transportError(ctx, err)
 	case resp.StatusCode != http.StatusOK:
-		return statusError(resp.StatusCode, errorOf(answer))
+		return waiting(statusError(resp.StatusCode, errorOf(answer)), resp.Header)
 	case len(answer) > maxReply:
 		return fail(ledger.CauseBadReply, "the answer has more than %d bytes", maxReply)
 	}
@@ -88,9 +91,34 @@ func (c *client) do(ctx context.Context, method, path string, body []byte, out a
 		return trouble("the server broke off: %s", text)
 	}
 	if err := json.Unmarshal(answer, out); err != nil {
+		if streamed(resp.Header, answer) {
+			return fail(ledger.CauseUnavailable, "the server at %s streams its answer, which it was asked not to", c.url)
+		}
 		return trouble("the answer is no JSON (is %s really the server's address?): %s", c.url, ledger.CutText(string(answer), errorText))
 	}
 	return nil
+}
+
+// waiting notes what a server says in Retry-After, in seconds or as a date.
+func waiting(err error, h http.Header) error {
+	var e *Error
+	said := h.Get("Retry-After")
+	if said == "" || !errors.As(err, &e) {
+		return err
+	}
+	if seconds, parseErr := strconv.Atoi(said); parseErr == nil {
+		e.after = time.Duration(min(max(seconds, 0), maxRetryAfter)) * time.Second
+	} else if at, parseErr := http.ParseTime(said); parseErr == nil {
+		e.after = min(max(time.Until(at), 0), maxRetryAfter*time.Second)
+	}
+	return err
+}
+
+// streamed reports whether an answer came in pieces: as JSON lines or as events.
+func streamed(h http.Header, answer []byte) bool {
+	first, rest, _ := bytes.Cut(bytes.TrimSpace(answer), []byte("\n"))
+	return strings.HasPrefix(h.Get("Content-Type"), "text/event-stream") || bytes.HasPrefix(first, []byte("data:")) ||
+		json.Valid(first) && len(rest) > 0
 }
 
 // transportError tells a server that is away from one that is slow.

@@ -21,6 +21,8 @@ type step struct {
 	body   string // as the server writes it
 	hang   bool   // no answer until the client goes away
 	cut    bool   // the connection breaks in the middle
+	drip   bool   // a blank now and then, until the client goes away
+	after  string // Retry-After
 }
 
 // double is a server that plays back what real servers were seen to answer. When
@@ -110,7 +112,16 @@ func (d *double) chat(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "1000")
 		fmt.Fprint(w, `{"model":"tiny","mess`)
 		panic(http.ErrAbortHandler)
+	case s.drip:
+		for r.Context().Err() == nil {
+			fmt.Fprint(w, " ")
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(5 * time.Millisecond)
+		}
 	default:
+		if s.after != "" {
+			w.Header().Set("Retry-After", s.after)
+		}
 		w.WriteHeader(max(s.status, http.StatusOK))
 		fmt.Fprint(w, s.body)
 	}

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"fmt"
+	"time"
 
 	"vesti.nixg.ru/ledger"
 )
@@ -14,6 +15,7 @@ type Error struct {
 	final bool
 	text  string
 	err   error
+	after time.Duration
 }
 
 // Error implements error.
@@ -32,6 +34,9 @@ func (e *Error) Cause() ledger.Cause { return e.cause }
 
 // Final reports whether no later attempt could do better.
 func (e *Error) Final() bool { return e.final }
+
+// RetryAfter is how long the server asks to be left alone; 0 where it does not.
+func (e *Error) RetryAfter() time.Duration { return e.after }
 
 func fail(cause ledger.Cause, format string, args ...any) *Error {
 	return &Error{cause: cause, text: fmt.Sprintf(format, args...)}

@@ -15,6 +15,8 @@ import (
 
 const (
 	maxReason = 160 // characters
+	// maxObjects is how many objects are looked at for the answer.
+	maxObjects = 50
 	// leakLength is how many characters of the instructions an answer may repeat.
 	leakLength = 40
 	// slack is by how much a summary may exceed its limit before it is refused:
@@ -99,6 +101,9 @@ func (c check) parse(a answer) (reply, error) {
 // spoken is an answer without the thoughts before it.
 func spoken(content string) string {
 	content = strings.TrimSpace(content)
+	if strings.HasPrefix(content, "{") {
+		return content // a tag in there is part of a text
+	}
 	for _, tag := range []string{"think", "thinking", "thought"} {
 		begin, end := "<"+tag+">", "</"+tag+">"
 		if i := strings.Index(content, end); i >= 0 {
@@ -111,24 +116,38 @@ func spoken(content string) string {
 }
 
 // objectIn cuts the JSON object out of an answer that may have prose or a code
-// fence around it.
+// fence around it, or other objects before it: the first one that has a
+// direction, else the first.
 func objectIn(content string) (string, error) {
-	for i := strings.IndexByte(content, '{'); i >= 0; {
-		var object json.RawMessage
-		err := json.NewDecoder(strings.NewReader(content[i:])).Decode(&object)
-		if err == nil {
-			return string(object), nil
-		}
-		next := strings.IndexByte(content[i+1:], '{')
-		if next < 0 {
-			if _, ok := errors.AsType[*json.SyntaxError](err); !ok {
-				return "", fail(ledger.CauseTruncated, "the answer breaks off within its object")
-			}
+	first, cut := "", false
+	rest := content
+	for range maxObjects {
+		i := strings.IndexByte(rest, '{')
+		if i < 0 {
 			break
 		}
-		i += 1 + next
+		rest = rest[i:]
+		var object json.RawMessage
+		err := json.NewDecoder(strings.NewReader(rest)).Decode(&object)
+		if err == nil {
+			var has struct{ Direction json.RawMessage }
+			if json.Unmarshal(object, &has) == nil && has.Direction != nil {
+				return string(object), nil
+			}
+			first = cmp.Or(first, string(object))
+		} else if _, broken := errors.AsType[*json.SyntaxError](err); !broken {
+			cut = true // the answer ends within it
+		}
+		rest = rest[1:]
 	}
-	return "", fail(ledger.CauseBadReply, "no JSON object in the answer")
+	switch {
+	case first != "":
+		return first, nil
+	case cut:
+		return "", fail(ledger.CauseTruncated, "the answer breaks off within its object")
+	default:
+		return "", fail(ledger.CauseBadReply, "no JSON object in the answer")
+	}
 }
 
 func (c check) direction(said string) (ledger.Direction, error) {
@@ -212,21 +231,37 @@ func (c check) leaks(s string) bool {
 	return false
 }
 
-// strangeLink reports whether s has an address whose host the post does not
-// mention.
+// strangeLink reports whether s has an address or a handle that the post does
+// not mention.
 func strangeLink(s string, item *ledger.Item) bool {
+	post := strings.ToLower(item.Text + " " + item.Title + " " + item.URL)
 	for field := range strings.FieldsSeq(strings.ToLower(s)) {
-		_, rest, found := strings.Cut(field, "://")
-		if !found {
-			rest, found = strings.CutPrefix(field, "www.")
-		}
-		if !found {
-			continue
-		}
-		host := strings.FieldsFunc(rest, func(r rune) bool { return strings.ContainsRune("/?#:)]»\"',", r) })
-		if len(host) == 0 || !strings.Contains(strings.ToLower(item.Text+" "+item.Title+" "+item.URL), host[0]) {
+		if name := addressee(strings.TrimLeft(field, "([«“\"'")); name != "" && !strings.Contains(post, name) {
 			return true
 		}
 	}
 	return false
+}
+
+// addressee is the host of an address, with or without its scheme, or a handle;
+// "" for a word that is neither.
+func addressee(field string) string {
+	if strings.HasPrefix(field, "@") {
+		return strings.TrimRightFunc(field, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	}
+	_, rest, scheme := strings.Cut(field, "://")
+	if !scheme {
+		rest = field
+	}
+	host, _, path := strings.Cut(rest, "/")
+	host, www := strings.CutPrefix(host, "www.")
+	if i := strings.IndexAny(host, "?#:)]»\"',"); i >= 0 {
+		host = host[:i]
+	}
+	top := host[strings.LastIndexByte(host, '.')+1:]
+	named := path && len(top) > 1 && len(top) < len(host) && strings.IndexFunc(top, unicode.IsLetter) == 0
+	if !scheme && !www && !named {
+		return ""
+	}
+	return host
 }
