@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -134,14 +135,24 @@ func describe(p ledger.Payload) []string {
 func describeDecision(p ledger.PostClassified) []string {
 	lines := []string{fmt.Sprintf("%s by %s, confidence %.2f, relevance %.2f, interest %.2f, in %s, provisional: %t",
 		orDash(string(p.Direction)), p.Stage, p.Confidence, p.Relevance, p.Interest, p.Duration.Round(time.Microsecond), p.Provisional)}
+	if p.RuleSet != "" {
+		lines = append(lines, "rule set "+p.RuleSet)
+	}
 	if p.Model != "" {
-		lines = append(lines, fmt.Sprintf("model %s %s, prompt %s", p.Model, p.ModelDigest, p.PromptHash))
+		lines = append(lines, fmt.Sprintf("model %s %s, prompt %s", p.Model, orDash(p.ModelDigest), orDash(p.PromptHash)))
 	}
 	for _, r := range p.Reasons {
-		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s matched %q %+.2f %s", r.Stage, r.Rule, r.Matched, r.Weight, r.Note)))
+		matched := ""
+		if r.Matched != "" {
+			matched = fmt.Sprintf(" matched %q", r.Matched)
+		}
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s%s %+.2f %s", r.Stage, r.Rule, matched, r.Weight, r.Note)))
 	}
 	if p.Summary != "" {
 		lines = append(lines, p.Summary)
+	}
+	if p.RawReply != "" {
+		lines = append(lines, "reply "+strconv.Quote(p.RawReply))
 	}
 	return lines
 }

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"vesti.nixg.ru/classify"
+	"vesti.nixg.ru/ledger"
+)
+
+// An editor's word outranks the classifiers, each part of it can be given alone,
+// replaces what was said before, survives a reclassification, and can be taken
+// back: then the classifiers' decision shows again.
+func TestReview(t *testing.T) {
+	d := newDesk(t)
+	d.sources(oneSource(staticFeed(t, 1).URL))
+	d.do(exitDone, "crawl", "--all")
+	d.do(exitDone, "work")
+	var found searchResult
+	d.json(exitDone, &found, "search", "kernel")
+	id := found.Hits[0].ID.String()
+	d.write("other.yaml", "version: 1\ndirections:\n  games:\n    - {rule: test, weight: 9, keywords: [kernel]}\n")
+	reclassify := func(judged int) {
+		t.Helper()
+		var diff classify.Diff
+		d.json(exitDone, &diff, "reclassify", "--rules", d.data+"/other.yaml")
+		if diff.Judged != judged || diff.Written != judged || diff.Reviewed != 1-judged {
+			t.Errorf("reclassify: %+v", diff)
+		}
+	}
+	for _, tt := range []struct {
+		args      []string
+		verdict   ledger.Verdict
+		direction ledger.Direction
+		shown     ledger.Direction // where the post is found
+	}{
+		{[]string{"--pick"}, ledger.VerdictPicked, "", "linux"},
+		{[]string{"--direction", "llm"}, ledger.VerdictPicked, "llm", "llm"},
+		{[]string{"--reject", "--note", "a duplicate"}, ledger.VerdictRejected, "llm", "llm"},
+		{[]string{"--undo"}, ledger.VerdictNone, "", "linux"},
+		{[]string{"--direction", "tech"}, ledger.VerdictNone, "tech", "tech"},
+	} {
+		var said struct {
+			Verdict   ledger.Verdict
+			Direction ledger.Direction
+		}
+		d.json(exitDone, &said, append([]string{"review", id}, tt.args...)...)
+		if said.Verdict != tt.verdict || said.Direction != tt.direction {
+			t.Errorf("review %s: %+v", tt.args, said)
+		}
+		d.json(exitDone, &found, "search", "kernel", "--direction", string(tt.shown))
+		if found.Total != 1 {
+			t.Errorf("after review %s the post is not in %s", tt.args, tt.shown)
+		}
+		if tt.verdict != ledger.VerdictNone || tt.direction != "" {
+			reclassify(0)
+		}
+	}
+	for _, wrong := range [][]string{{}, {"--pick", "--reject"}, {"--undo", "--pick"}, {"--direction", "gardening"}} {
+		if e := d.try(append([]string{"review", id}, wrong...)...); e.code != exitUsage {
+			t.Errorf("review %s: exit code %d, %s", wrong, e.code, e.stderr)
+		}
+	}
+	if e := d.try("review", "ffffffffffff", "--pick"); e.code != exitFailed {
+		t.Errorf("review of no post: exit code %d, %s", e.code, e.stderr)
+	}
+	d.do(exitDone, "review", id, "--undo")
+	reclassify(1)
+	inApp(t, d, func(ctx context.Context, a *App) {
+		num, err := a.log.FindPost(ctx, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, err := a.log.Post(ctx, num); err != nil || p.State.Reviewed || p.State.EffectiveDirection() != "games" {
+			t.Errorf("in the end %+v, %v", p.State, err)
+		}
+	})
+	if log := d.do(exitDone, "log", id).stdout; strings.Count(log, "PostReviewed") != 6 || !strings.Contains(log, "a duplicate") {
+		t.Errorf("the history:\n%s", log)
+	}
+}
