@@ -38,6 +38,15 @@ type KnownItem struct {
 	Fingerprint Hash    // as last appended
 }
 
+// KnownText is what the ledger knows of a text before an item with it is
+// appended: whose it is.
+type KnownText struct {
+	Post         PostNum // zero for a text that no post has
+	Title        string  // of the post, the newest
+	CanonicalURL string
+	Carried      bool // by the source that asks
+}
+
 // Post is a post with what its events made of it.
 type Post struct {
 	Num       PostNum

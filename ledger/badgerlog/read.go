@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -163,6 +164,35 @@ func (l *Log) KnownItems(ctx context.Context, keys []ledger.ItemKey) ([]ledger.K
 		return nil, err
 	}
 	return known, nil
+}
+
+// KnownText tells which post has the text, or had it, that id identifies, and
+// whether source carries that post.
+func (l *Log) KnownText(ctx context.Context, source ledger.Slug, id ledger.PostID) (ledger.KnownText, error) {
+	var known ledger.KnownText
+	err := l.view(ctx, func(txn *badger.Txn) error {
+		b, err := txnGet(txn, hashKey(ledger.Hash(id)))
+		if err != nil || b == nil {
+			return err
+		}
+		if len(b) != 8 {
+			return fmt.Errorf("hash %s: %w", id, errRecord)
+		}
+		rec, err := readPost(txn, ledger.PostNum(seqOf(b)))
+		if err != nil {
+			return err
+		}
+		item, err := l.readItem(txn, rec)
+		if err != nil {
+			return fmt.Errorf("post %d: %w", rec.num, err)
+		}
+		known = ledger.KnownText{
+			Post: rec.num, Title: item.Title, CanonicalURL: item.CanonicalURL,
+			Carried: item.Source == source || slices.Contains(rec.carriers, source),
+		}
+		return nil
+	})
+	return known, err
 }
 
 // Source returns a source's folded state, the zero state for a slug that no

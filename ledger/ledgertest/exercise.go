@@ -17,6 +17,7 @@ import (
 type Engine interface {
 	Append(ctx context.Context, items []ledger.Item) ([]ledger.Appended, error)
 	KnownItems(ctx context.Context, keys []ledger.ItemKey) ([]ledger.KnownItem, error)
+	KnownText(ctx context.Context, source ledger.Slug, id ledger.PostID) (ledger.KnownText, error)
 	Record(ctx context.Context, events ...ledger.Event) ([]ledger.Seq, error)
 	RecordEach(ctx context.Context, events []ledger.Event) ([]ledger.Seq, error)
 	Source(ctx context.Context, slug ledger.Slug) (ledger.SourceState, error)
@@ -55,6 +56,7 @@ func Exercise(t *testing.T, open Factory) {
 		{"links", testLinks},
 		{"short texts", testShortTexts},
 		{"known items", testKnownItems},
+		{"known text", testKnownText},
 		{"bad items", testBadItems},
 		{"claim", testClaim},
 		{"claim waits", testClaimWaits},
@@ -319,6 +321,32 @@ func testKnownItems(t *testing.T, e Engine) {
 	known = must[[]ledger.KnownItem](t)(e.KnownItems(t.Context(), []ledger.ItemKey{i.Key}))
 	if known[0].Fingerprint != ledger.HashOf("another") {
 		t.Fatal("the fingerprint was not brought up to date")
+	}
+}
+
+func testKnownText(t *testing.T, e Engine) {
+	ask := func(source ledger.Slug, i ledger.Item) ledger.KnownText {
+		t.Helper()
+		return must[ledger.KnownText](t)(e.KnownText(t.Context(), source, ledger.IdentifyText(i.Text, i.Key)))
+	}
+	i := Item("a", "1")
+	if got := ask("a", i); got != (ledger.KnownText{}) {
+		t.Fatalf("before the item: %+v", got)
+	}
+	first := outcome(t, e, i, ledger.OutcomeNew)
+	again := i
+	again.Source, again.Key = "b", ledger.NewItemKey("b", "1")
+	outcome(t, e, again, ledger.OutcomeSeenAgain)
+	revised := i
+	revised.Title, revised.Text = "Another title", Text("another text")
+	outcome(t, e, revised, ledger.OutcomeRevised)
+	for _, text := range []ledger.Item{i, revised} {
+		for source, carried := range map[ledger.Slug]bool{"a": true, "b": true, "c": false} {
+			want := ledger.KnownText{Post: first.Post, Title: revised.Title, CanonicalURL: i.CanonicalURL, Carried: carried}
+			if got := ask(source, text); got != want {
+				t.Errorf("source %s: got %+v, want %+v", source, got, want)
+			}
+		}
 	}
 }
 
