@@ -21,6 +21,7 @@ import (
 type Log interface {
 	Append(ctx context.Context, items []ledger.Item) ([]ledger.Appended, error)
 	KnownItems(ctx context.Context, keys []ledger.ItemKey) ([]ledger.KnownItem, error)
+	KnownText(ctx context.Context, source ledger.Slug, id ledger.PostID) (ledger.KnownText, error)
 	Record(ctx context.Context, events ...ledger.Event) ([]ledger.Seq, error)
 	Source(ctx context.Context, slug ledger.Slug) (ledger.SourceState, error)
 }

@@ -34,6 +34,9 @@ type Sink interface {
 	// KnownItems tells which items are known, and by which fingerprint, so that
 	// no page is fetched for an entry that has not changed.
 	KnownItems(ctx context.Context, keys []ledger.ItemKey) ([]ledger.KnownItem, error)
+	// KnownText tells whose text it is, so that a notice in an article's place is
+	// not taken for it.
+	KnownText(ctx context.Context, source ledger.Slug, id ledger.PostID) (ledger.KnownText, error)
 	// Append stores items and returns when they are durable. That of a dry run
 	// stores nothing, and its answers name no post.
 	Append(ctx context.Context, items []ledger.Item) ([]ledger.Appended, error)

@@ -40,6 +40,11 @@ func (s *drySink) KnownItems(ctx context.Context, keys []ledger.ItemKey) ([]ledg
 	return s.log.KnownItems(ctx, keys)
 }
 
+// KnownText implements Sink.
+func (s *drySink) KnownText(ctx context.Context, source ledger.Slug, id ledger.PostID) (ledger.KnownText, error) {
+	return s.log.KnownText(ctx, source, id)
+}
+
 // Append implements Sink. An item that the ledger has counts as known, whatever
 // became of its text, and the others as new. No answer names a post, so that a
 // kind which keeps its own progress does not take the item for stored.

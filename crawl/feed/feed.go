@@ -75,8 +75,8 @@ func (k *Kind) Crawl(ctx context.Context, job crawl.Job) (crawl.Report, error) {
 		return crawl.Report{HTTPStatus: resp.Status, Bytes: resp.Bytes}, failure(resp, err)
 	}
 	report.MovedTo = resp.PermanentURL
-	report.Validators.LastBuildDate = doc.UpdatedRaw
-	report.Title = doc.Title
+	report.Validators.LastBuildDate = ledger.CutText(doc.UpdatedRaw, maxRawDate)
+	report.Title = ledger.CutText(doc.Title, maxTitle)
 	report.Entries = doc.Listed
 	report.Empty = len(doc.Entries) == 0
 	report.Truncated = doc.Truncated

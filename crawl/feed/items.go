@@ -20,6 +20,8 @@ const (
 	pagesPerAppend = 8
 	// maxTitle is the longest title or author that is kept, in bytes.
 	maxTitle = 2 << 10
+	// maxRawDate is the longest date that is kept as it was written, in bytes.
+	maxRawDate = 200
 	// maxAhead is how far a date may lie ahead of the clock.
 	maxAhead = 24 * time.Hour
 )
@@ -57,7 +59,7 @@ func (k *Kind) take(ctx context.Context, job crawl.Job, doc *Document, report *c
 		batch = batch[:0]
 		return nil
 	}
-	shared := newSharedTexts(doc.Entries)
+	shared := newSharedTexts(job, doc.Entries)
 	pages := 0
 	for i, e := range entries {
 		if known[i].Post != 0 && e.settled(known[i].Fingerprint, job.Now) {
@@ -65,12 +67,14 @@ func (k *Kind) take(ctx context.Context, job crawl.Job, doc *Document, report *c
 		}
 		item := k.item(job, doc, e)
 		if k.wantsPage(job.Source, item) {
-			if err := k.fromPage(ctx, job, e, &item); err != nil {
+			if err := k.fromPage(ctx, job, e, &item, shared, known[i].Post); err != nil {
 				return errors.Join(err, flush())
 			}
 			pages++
 		}
-		shared.tellApart(&item, e.rawText())
+		if err := shared.take(ctx, &item, e.rawText(), known[i].Post); err != nil {
+			return errors.Join(err, flush())
+		}
 		if item.Lang == "" {
 			item.Lang = guessLanguage(item.Title + "\n" + item.Text)
 		}
@@ -125,7 +129,7 @@ func (k *Kind) item(job crawl.Job, doc *Document, e *Entry) ledger.Item {
 	it := ledger.Item{
 		Source: src.Slug, Key: e.key, Fingerprint: e.fingerprint,
 		URL: e.Link, CanonicalURL: CanonicalURL(e.Link),
-		Title: ledger.CutText(e.Title, maxTitle), Author: ledger.CutText(e.Author, maxTitle), PublishedRaw: ledger.CutText(e.PublishedRaw, maxTitle),
+		Title: ledger.CutText(e.Title, maxTitle), Author: ledger.CutText(e.Author, maxTitle), PublishedRaw: ledger.CutText(e.PublishedRaw, maxRawDate),
 		Text: text, TextFrom: from,
 		Lang: language(src.Lang, e.Language, doc.Language), Direction: src.Direction,
 		IsOwn: src.IsOwn, Lane: src.Lane(), Media: e.Media,
@@ -183,8 +187,9 @@ func shorter(s string, n int) bool {
 
 // fromPage takes the text of the entry's page in the place of the feed's, where
 // it is the longer one. A page that fails is no failure of the source: the
-// feed's text stays. It returns an error only where ctx ended.
-func (k *Kind) fromPage(ctx context.Context, job crawl.Job, e *Entry, it *ledger.Item) error {
+// feed's text stays, and so it does where the page's is another article's. It
+// returns an error only where ctx ended or the ledger failed.
+func (k *Kind) fromPage(ctx context.Context, job crawl.Job, e *Entry, it *ledger.Item, shared *sharedTexts, own ledger.PostNum) error {
 	p, err := k.pages.Get(ctx, job.Source, it.URL)
 	if ctx.Err() != nil {
 		return fmt.Errorf("get pages: %w", context.Cause(ctx))
@@ -199,14 +204,29 @@ func (k *Kind) fromPage(ctx context.Context, job crawl.Job, e *Entry, it *ledger
 		}
 		return nil
 	}
-	if c := CanonicalURL(p.Canonical); c != "" {
-		it.CanonicalURL = c
-	}
-	if text := withoutHeadline(p.Text, e.Title); len(text) > len(it.Text) || p.From == ledger.TextSelector {
+	text := withoutHeadline(p.Text, e.Title)
+	longer := len(text) > len(it.Text) || p.From == ledger.TextSelector
+	if longer {
+		// Asked by the entry's own address: a notice may name itself as canonical.
+		notice, err := shared.anothers(ctx, it, text, own)
+		if err != nil {
+			return err
+		}
+		if notice {
+			k.log.DebugContext(ctx, "page has the text of another article", "source", string(job.Source.Slug), "url", it.URL)
+			return nil
+		}
 		it.Text, it.TextFrom, it.Truncated = text, p.From, p.Truncated
 		cutText(it)
 	}
+	if c := CanonicalURL(p.Canonical); c != "" {
+		it.CanonicalURL = c
+	}
 	return nil
+}
+
+func isFromPage(it *ledger.Item) bool {
+	return it.TextFrom == ledger.TextPage || it.TextFrom == ledger.TextSelector
 }
 
 // lostItsWay reports whether a link to an article ended at a front page, as
