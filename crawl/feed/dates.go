@@ -107,24 +107,34 @@ func parseWords(raw string, zone *time.Location, order DateOrder) (time.Time, bo
 }
 
 // normalDate lowers s, makes each white space a blank and drops comments in
-// parentheses, such as JavaScript's name of the zone.
+// brackets, such as JavaScript's and Java's names of the zone.
 func normalDate(s string) string {
-	if i := strings.IndexByte(s, '('); i >= 0 {
-		if j := strings.IndexByte(s[i:], ')'); j >= 0 {
-			s = s[:i] + " " + s[i+j+1:]
+	for _, pair := range []string{"()", "[]"} {
+		if i := strings.IndexByte(s, pair[0]); i > 0 {
+			if j := strings.IndexByte(s[i:], pair[1]); j >= 0 {
+				s = s[:i] + " " + s[i+j+1:]
+			}
 		}
 	}
 	if len(s) > 200 {
 		return ""
 	}
-	return strings.Join(strings.Fields(dashes.Replace(strings.ToLower(s))), " ")
+	return strings.Join(strings.Fields(sameSigns.Replace(strings.ToLower(s))), " ")
 }
 
-// dashes are the signs that stand for a hyphen or an apostrophe.
-var dashes = strings.NewReplacer("–", "-", "—", "-", "−", "-", "‑", "-", "’", "'")
+// sameSigns makes one of signs that mean the same: hyphens, apostrophes, and
+// the words of East Asian clocks.
+var sameSigns = strings.NewReplacer(
+	"–", "-", "—", "-", "−", "-", "‑", "-", "’", "'",
+	"時", ":", "时", ":", "點", ":", "点", ":", "分", ":", "秒", " ", "시 ", ":", "시", ":", "분 ", ":", "분", ":", "초", " ",
+)
 
-// fromDigits reads Unix seconds or milliseconds, and dates without separators.
+// fromDigits reads Unix seconds, with a fraction or without, or milliseconds,
+// and dates without separators.
 func fromDigits(s string, zone *time.Location) (time.Time, bool) {
+	if whole, fraction, ok := strings.Cut(s, "."); ok && len(whole) == 10 && fraction != "" && countDigits(fraction) == len(fraction) {
+		s = whole
+	}
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
 			return time.Time{}, false

@@ -111,7 +111,7 @@ func titleCase(s, sep string) string {
 }
 
 // fillers are words that carry nothing in a date.
-var fillers = wordSet("at of the de do da den dne um uhr o'clock on г год года году в во час ч 년 월 일 年 月 日")
+var fillers = wordSet("at of р о the de do da den dne um uhr o'clock on г год года году в во час ч 년 월 일 年 月 日")
 
 // weekdays are ignored: they add nothing, and many are wrong.
 var weekdays = wordSet(`mon monday tue tues tuesday wed weds wednesday thu thur thurs thursday fri friday sat saturday sun sunday
@@ -124,29 +124,29 @@ seg segunda ter terça qua quarta qui quinta sex sexta`)
 
 // months are the names of months, in full and cut, as they decline in dates.
 var months = monthNames(
-	`jan january янв январь января січ січня студз студзеня januar jän januari janv janvier ene enero gen gennaio janeiro sty stycznia led ledna
+	`jan january янв январь января януари јануар січ січня студз студзеня januar jän januari ianuarie ian jaanuar janv janvier ene enero gen gennaio janeiro sty stycznia led ledna
 ιαν ιανουαρίου január tammi tammikuuta ocak oca`,
-	`feb february фев февр февраль февраля лют лютий лютого лютага februar februari févr fév février febrero febbraio fev fevereiro lutego únor února
+	`feb february фев февр февраль февраля февруари фебруар лют лютий лютого лютага februar februari februarie veebruar févr fév février febrero febbraio fev fevereiro lutego únor února
 φεβ φεβρουαρίου február helmi helmikuuta şubat şub`,
-	`mar march мар март марта бер березень березня сак сакавіка märz mär mrz mars marzo março marca břez března maart mrt
+	`mar march мар март марта бер березень березня сак сакавіка märz mär mrz marts martie märts mars marzo março marca břez března maart mrt
 μάρ μαρ μαρτίου március márc maalis maaliskuuta mart`,
-	`apr april апр апрель апреля кві квіт квітень квітня крас красавіка avr avril abr abril aprile kwi kwietnia dub dubna
+	`apr april апр апрель апреля кві квіт квітень квітня крас красавіка avr avril abr abril aprilie aprill aprile kwi kwietnia dub dubna
 απρ απριλίου április ápr huhti huhtikuuta nisan nis`,
-	`may май мая тра трав травень травня травеня mai mayo maggio mag maio maja kvě května mei
+	`may май мая тра трав мај травень травня травеня mai mayo maggio mag maio maja kvě května mei
 μάι μαι μαΐου május máj touko toukokuuta mayıs maj`,
-	`jun june июн июнь июня чер черв червень червня чэрвеня juni juin junio giugno giu junho cze czerwca čer června
+	`jun june июн июнь июня юни јун чер черв червень червня чэрвеня juni iunie iun juuni juin junio giugno giu junho cze czerwca čer června
 ιούν ιουν ιουνίου június jún kesä kesäkuuta haziran haz`,
-	`jul july июл июль июля лип липень липня ліп ліпеня juli juil juillet julio luglio lug julho lip lipca čec července
+	`jul july июл июль июля юли јул лип липень липня ліп ліпеня juli iulie iul juuli juil juillet julio luglio lug julho lip lipca čec července
 ιούλ ιουλ ιουλίου július júl heinä heinäkuuta temmuz tem`,
-	`aug august авг август августа сер серп серпень серпня жнів жніўня août aout agosto ago sie sierpnia srp srpna augustus
+	`aug august agustus agu авг август августа сер серп серпень серпня жнів жніўня août aout agosto ago sie sierpnia srp srpna augustus
 αύγ αυγ αυγούστου augusztus elo elokuuta ağustos ağu`,
-	`sep sept september сен сент сентябрь сентября вер верес вересень вересня верасня septembre septiembre settembre set setembro wrz września zář září
+	`sep sept september сен сент сентябрь сентября септември септембар вер верес вересень вересня верасня septembre septembrie septiembre settembre set setembro wrz września zář září
 σεπ σεπτ σεπτεμβρίου szeptember szept syys syyskuuta eylül eyl`,
-	`oct october окт октябрь октября жов жовт жовтень жовтня кастрычніка okt oktober octobre octubre ottobre ott outubro out paź października říj října
+	`oct october окт октябрь октября октомври октобар жов жовт жовтень жовтня кастрычніка okt oktober octombrie oktoober octobre octubre ottobre ott outubro out paź października říj října
 οκτ οκτωβρίου október loka lokakuuta ekim eki`,
-	`nov november ноя нояб ноябрь ноября лис лист листопад листопада лістапада novembre noviembre novembro listopada
+	`nov november ноя нояб ноябрь ноября ноември новембар лис лист листопад листопада лістапада novembre noiembrie noviembre novembro listopada
 νοέ νοε νοεμβρίου marras marraskuuta kasım kas`,
-	`dec december дек декабрь декабря гру груд грудень грудня снеж снежня dez dezember déc décembre dic diciembre dicembre dezembro gru grudnia pro prosince
+	`dec december дек декабрь декабря декември децембар гру груд грудень грудня снеж снежня dez dezember des desember decembrie detsember déc décembre dic diciembre dicembre dezembro gru grudnia pro prosince
 δεκ δεκεμβρίου joulu joulukuuta aralık ara`,
 )
 

@@ -157,10 +157,22 @@ func lookup(label string) (encoding.Encoding, string) {
 		return nil, ""
 	case "koi8r":
 		label = "koi8-r"
-	case "win-1251", "win1251", "windows1251", "cp-1251":
+	case "win-1251", "win1251", "windows1251", "cp-1251", "1251", "ansi-1251":
 		label = "windows-1251"
 	case "cp866", "ibm866", "dos-866":
 		label = "ibm866"
+	case "utf_8", "utf-8-sig", "utf8mb4", "utf-8n":
+		label = utf8Name
+	case "latin-1", "latin_1", "windows1252", "win-1252", "cp-1252":
+		label = "windows-1252"
+	case "cp932":
+		label = "shift_jis"
+	case "cp936":
+		label = "gbk"
+	case "cp949":
+		label = "euc-kr"
+	case "cp950":
+		label = "big5"
 	}
 	enc, name := charset.Lookup(label)
 	switch {
