@@ -45,7 +45,10 @@ func readBody(resp *http.Response, limit int64, cut bool) (body []byte, truncate
 	if resp.ContentLength > limit && !cut {
 		return nil, false, tooLarge
 	}
-	r, coding, err := decode(resp)
+	r, coding, err := decode(resp, limit)
+	if errors.Is(err, errPacked) {
+		return nil, false, tooLarge
+	}
 	if err != nil {
 		return nil, false, err
 	}
@@ -55,6 +58,8 @@ func readBody(resp *http.Response, limit int64, cut bool) (body []byte, truncate
 	}
 	n, err := buf.ReadFrom(io.LimitReader(r, limit+1))
 	switch {
+	case errors.Is(err, errPacked):
+		return nil, false, tooLarge
 	case n > limit && cut:
 		return buf.Bytes()[:limit], true, nil
 	case n > limit:
@@ -77,9 +82,30 @@ func megabytes(n int64) string {
 	return fmt.Sprintf("%.4g MiB", float64(n)/(1<<20))
 }
 
+// errPacked: more than the size limit came before it was unpacked.
+var errPacked = errors.New("packed body over the size limit")
+
+// packed is a stream that is to be unpacked, which makes it longer if anything:
+// more of it than the limit is refused, however little comes out. Else a few
+// kilobytes packed several times over could keep a decoder busy for minutes.
+type packed struct {
+	r    io.Reader
+	left int64
+}
+
+// Read implements io.Reader.
+func (p *packed) Read(b []byte) (int, error) {
+	if p.left <= 0 {
+		return 0, errPacked
+	}
+	n, err := p.r.Read(b[:min(int64(len(b)), p.left)])
+	p.left -= int64(n)
+	return n, err
+}
+
 // decode undoes the answer's codings and returns the name of the last one, ""
 // for none. Labels lie in both directions, so the first bytes have a say.
-func decode(resp *http.Response) (io.Reader, string, error) {
+func decode(resp *http.Response, limit int64) (io.Reader, string, error) {
 	codings := strings.FieldsFunc(strings.ToLower(strings.Join(resp.Header.Values("Content-Encoding"), ",")),
 		func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
 	if len(codings) > maxCodings {
@@ -99,7 +125,7 @@ func decode(resp *http.Response) (io.Reader, string, error) {
 		if coding == "" {
 			continue
 		}
-		decoded, err := decoder(coding, r)
+		decoded, err := decoder(coding, bufio.NewReader(&packed{r, limit + 64<<10}))
 		if err != nil {
 			return nil, "", err
 		}
@@ -196,7 +222,11 @@ func (m *gzipMembers) Read(p []byte) (int, error) {
 	if !errors.Is(err, io.EOF) {
 		return n, err
 	}
-	if head, peekErr := m.src.Peek(2); peekErr != nil || head[0] != 0x1F || head[1] != 0x8B {
+	head, err := m.src.Peek(2)
+	if errors.Is(err, errPacked) {
+		return n, err
+	}
+	if err != nil || head[0] != 0x1F || head[1] != 0x8B {
 		return n, io.EOF
 	}
 	if err := m.gz.Reset(m.src); err != nil {

@@ -225,6 +225,11 @@ func (ch *chain) answer(ctx context.Context, at *phase, resp *http.Response) (*R
 		return r, nil
 	}
 	body, truncated, err := readBody(resp, ch.request.MaxBytes, ch.request.ForPage)
+	if err == nil {
+		// A server that sees the connection go at the end of the exchange's time may
+		// still end its half-sent body as if it were whole.
+		err = resp.Request.Context().Err()
+	}
 	if err != nil {
 		if failed, ok := errors.AsType[*bodyError](err); ok {
 			return nil, &crawl.Error{
@@ -245,9 +250,15 @@ func (ch *chain) prefix() string {
 	return ch.url.Host + " "
 }
 
+// maxURL is the longest address that is asked, in bytes.
+const maxURL = 8 << 10
+
 // parseURL reads an address as people and servers write it: with blanks
 // around it, with letters that need escaping, with a host in its own script.
 func parseURL(raw string) (*url.URL, error) {
+	if len(raw) > maxURL {
+		return nil, fmt.Errorf("the address is longer than %d KiB", maxURL>>10)
+	}
 	u, err := url.Parse(strings.TrimSpace(raw))
 	if err != nil {
 		return nil, errors.New("the address cannot be read as a URL")
@@ -260,6 +271,9 @@ func parseURL(raw string) (*url.URL, error) {
 	}
 	if ascii, err := idna.Lookup.ToASCII(u.Hostname()); err == nil && ascii != u.Hostname() {
 		u.Host = strings.Replace(u.Host, u.Hostname(), ascii, 1)
+	}
+	if isOddAddress(u.Hostname()) {
+		return nil, fmt.Errorf("%q is an IP address in a form that programs read differently, perhaps a private one; write it as four decimal numbers", u.Hostname())
 	}
 	u.RawQuery = escapeQuery(u.RawQuery)
 	u.Fragment, u.RawFragment = "", ""

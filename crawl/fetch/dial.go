@@ -24,6 +24,10 @@ type dialer struct {
 // The head start of an address over the next one (RFC 8305, section 5).
 const attemptDelay = 250 * time.Millisecond
 
+// maxAddresses is how many addresses of a host are tried. A name may have
+// hundreds, of other people's hosts.
+const maxAddresses = 8
+
 // DialContext connects to address, a host and a port.
 func (d *dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
@@ -41,7 +45,8 @@ func (d *dialer) DialContext(ctx context.Context, network, address string) (net.
 			return nil, err
 		}
 	}
-	return d.race(ctx, network, interleave(addrs), port)
+	addrs = interleave(addrs)
+	return d.race(ctx, network, addrs[:min(len(addrs), maxAddresses)], port)
 }
 
 // lookup resolves host, which may be an address itself.

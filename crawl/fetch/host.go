@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"net"
+	"net/netip"
 	"net/url"
 	"strings"
 
@@ -31,6 +32,22 @@ func hostName(u *url.URL) string {
 		return ascii
 	}
 	return host
+}
+
+// isOddAddress reports whether host is an IPv4 address as browsers and C
+// libraries read it, of one number, octal or hexadecimal ones, though not in the
+// plain form. No host name ends in a number (WHATWG URL, "ends in a number
+// checker"), and what it resolves to is for a proxy or a library to say.
+func isOddAddress(host string) bool {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return false
+	}
+	host = strings.TrimSuffix(host, ".")
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	if hex, ok := strings.CutPrefix(strings.ToLower(last), "0x"); ok {
+		return strings.Trim(hex, "0123456789abcdef") == ""
+	}
+	return last != "" && strings.Trim(last, "0123456789") == ""
 }
 
 // where is rawURL for messages: without query, fragment and credentials.

@@ -95,10 +95,11 @@ type Response struct {
 func (r *Response) Where() string { return where(r.FinalURL) }
 
 // Validators returns what to ask with next time. A 304 that repeats no
-// validator leaves the old one; a 200 replaces both, and the body's hash.
+// validator leaves the old one; a 200 replaces both, and the body's hash. One
+// that is too long to be sent back counts as none.
 func (r *Response) Validators(old ledger.Validators) ledger.Validators {
 	v := old
-	etag, modified := r.Header.Get("ETag"), r.Header.Get("Last-Modified")
+	etag, modified := validator(r.Header.Get("ETag")), validator(r.Header.Get("Last-Modified"))
 	if !r.NotModified {
 		v.ETag, v.LastModified = etag, modified
 		v.BodyHash = sha256.Sum256(r.Body)
@@ -109,6 +110,17 @@ func (r *Response) Validators(old ledger.Validators) ledger.Validators {
 	}
 	if modified != "" {
 		v.LastModified = modified
+	}
+	return v
+}
+
+// maxValidator is the longest validator that is kept, in bytes: it goes into
+// each run's record and into each request, where servers refuse long ones.
+const maxValidator = 1 << 10
+
+func validator(v string) string {
+	if len(v) > maxValidator {
+		return ""
 	}
 	return v
 }

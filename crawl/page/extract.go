@@ -27,8 +27,9 @@ type Input struct {
 }
 
 // maxNodes is the largest tree of a page that is read: a larger one is no
-// article. That its elements are not nested too deep is the parser's care.
-const maxNodes = 300_000
+// article, and the extraction would take more than its time. That its elements
+// are not nested too deep is the parser's care.
+const maxNodes = 100_000
 
 // Extract returns the main text of a page. It fails with errors matching
 // ErrNotPage, ErrNoText and ErrSlow, and where the extraction panicked.
