@@ -22,7 +22,7 @@ import (
 const (
 	queueLen    = 4096 // requests that wait before their callers do
 	maxGroup    = 1024 // steps in one transaction
-	groupBytes  = 2 << 20
+	groupBytes  = 1 << 20
 	stepReserve = 1 << 10 // what a step writes beside its own payload, at most about
 )
 

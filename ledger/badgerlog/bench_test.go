@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -35,34 +34,26 @@ func benchOpen(b *testing.B, d badgerlog.Durability) *badgerlog.Log {
 
 // benchItem is item n: every third or so repeats the text of an earlier one at
 // another source, or is an item that is known.
-func benchItem(n int) ledger.Item {
+func benchItem(p *ledgertest.Prose, n int) ledger.Item {
 	switch m := n % 20; {
 	case n > 100 && m < 3:
-		return benchPost("a", n-50)
+		return p.Post("a", n-50, benchText)
 	case n > 100 && m < 6:
-		i := benchPost("a", n-70)
+		i := p.Post("a", n-70, benchText)
 		i.Source, i.Key = "b", ledger.NewItemKey("b", fmt.Sprint(n))
 		return i
 	default:
-		return benchPost("a", n)
+		return p.Post("a", n, benchText)
 	}
 }
 
-func benchPost(source ledger.Slug, n int) ledger.Item {
-	i := ledgertest.Item(source, fmt.Sprint(n))
-	var text strings.Builder
-	for k := range 4 {
-		text.WriteString(ledgertest.Text(fmt.Sprint(n, k)))
-		text.WriteString(".\n")
-	}
-	i.Text = text.String()
-	return i
-}
+const benchText = 1600 // bytes of a text
 
 func benchItems(n int) []ledger.Item {
+	prose := ledgertest.NewProse(1)
 	items := make([]ledger.Item, n)
 	for i := range items {
-		items[i] = benchItem(i)
+		items[i] = benchItem(prose, i)
 	}
 	return items
 }
@@ -158,19 +149,22 @@ func BenchmarkClaim(b *testing.B) {
 // fill appends n posts of their own.
 func fill(tb testing.TB, l *badgerlog.Log, n int) {
 	tb.Helper()
-	fillFrom(tb, l, 0, n)
+	fillFrom(tb, l, ledgertest.NewProse(1), 0, n, func(f func()) { f() })
 }
 
-func fillFrom(tb testing.TB, l *badgerlog.Log, start, n int) {
+// fillFrom appends n posts from a number on, each call to the log within timed.
+func fillFrom(tb testing.TB, l *badgerlog.Log, prose *ledgertest.Prose, start, n int, timed func(func())) {
 	tb.Helper()
 	for from := start; from < start+n; from += 500 {
 		items := make([]ledger.Item, 0, 500)
 		for i := from; i < min(from+500, start+n); i++ {
-			items = append(items, benchPost("a", i))
+			items = append(items, prose.Post("a", i, benchText))
 		}
-		if _, err := l.Append(tb.Context(), items); err != nil {
-			tb.Fatal(err)
-		}
+		timed(func() {
+			if _, err := l.Append(tb.Context(), items); err != nil {
+				tb.Fatal(err)
+			}
+		})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"vesti.nixg.ru/ledger/badgerlog"
+	"vesti.nixg.ru/ledger/ledgertest"
 )
 
 // TestFlatCost appends VESTI_FLAT posts, claims and completes them all, and
@@ -30,14 +31,17 @@ func TestFlatCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	measure := func(what string, step func(from, n int)) {
+	measure := func(what string, step func(from, n int, timed func(func()))) {
 		var cpu [10]time.Duration
 		for i := range 10 {
-			wall, used := time.Now(), cpuTime(t)
-			step(i*n/10, n/10)
-			cpu[i] = cpuTime(t) - used
+			var wall time.Duration
+			step(i*n/10, n/10, func(f func()) {
+				started, used := time.Now(), cpuTime(t)
+				f()
+				wall, cpu[i] = wall+time.Since(started), cpu[i]+cpuTime(t)-used
+			})
 			t.Logf("%s, tenth %d: %.0f posts/s, %.1f µs of processor a post, %s", what, i+1,
-				float64(n/10)/time.Since(wall).Seconds(), float64(cpu[i].Microseconds())/float64(n/10), memory(t))
+				float64(n/10)/wall.Seconds(), float64(cpu[i].Microseconds())/float64(n/10), memory(t))
 		}
 		first, second := sum(cpu[:5]), sum(cpu[5:])
 		t.Logf("%s: the second half at %.2f of the first half's rate", what, float64(first)/float64(second))
@@ -45,9 +49,12 @@ func TestFlatCost(t *testing.T) {
 			t.Errorf("%s: not flat", what)
 		}
 	}
-	measure("append", func(from, n int) { fillFrom(t, l, from, n) })
+	prose := ledgertest.NewProse(1)
+	measure("append", func(from, n int, timed func(func())) { fillFrom(t, l, prose, from, n, timed) })
 	t.Logf("disk: %d MiB", diskUsage(t, dir)>>20)
-	measure("claim and complete", func(_, n int) { benchClaim(t, l, n, 8, false, &latencies{}) })
+	measure("claim and complete", func(_, n int, timed func(func())) {
+		timed(func() { benchClaim(t, l, n, 8, false, &latencies{}) })
+	})
 	t.Logf("disk: %d MiB", diskUsage(t, dir)>>20)
 	started := time.Now()
 	if err := l.Close(); err != nil {

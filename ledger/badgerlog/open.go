@@ -67,11 +67,18 @@ func folderError(dir string, err error) error {
 // not in the tree: texts do, most events do not.
 const valueThreshold = 512
 
+// tableSize is the size of a table on disk. Compaction has up to 13 of them in
+// the making at once, each in memory of several times its size, and Badger keeps
+// that of 8 for the next ones. Tables that grow from level to level, as they do
+// by default, take half a gigabyte at a million posts.
+const tableSize = 1 << 20
+
 func badgerOptions(o Options) badger.Options {
-	return badger.DefaultOptions(o.Dir).
+	b := badger.DefaultOptions(o.Dir).
 		WithLogger(badgerLogger{o.Logger}).
 		WithSyncWrites(o.Durability == Durable).
 		WithMemTableSize(o.MemTable).
+		WithBaseTableSize(tableSize).
 		WithNumMemtables(3).
 		WithBlockCacheSize(o.BlockCache).
 		WithIndexCacheSize(o.IndexCache).
@@ -82,6 +89,8 @@ func badgerOptions(o Options) badger.Options {
 		WithCompression(options.Snappy).
 		WithMetricsEnabled(false).
 		WithDetectConflicts(true)
+	b.TableSizeMultiplier = 1
+	return b
 }
 
 var errDamaged = errors.New("its files are damaged, restore it from a backup")

@@ -58,7 +58,7 @@ type Options struct {
 	Tick time.Duration
 
 	// MemTable is the size of a table in memory in bytes, of which up to four are
-	// held; 0 is 16 MiB. An item's text must be well below a tenth of it compressed.
+	// held; 0 is 8 MiB. An item's text must be well below a tenth of it compressed.
 	MemTable int64
 	// BlockCache and IndexCache bound the caches, in bytes; 0 is 32 and 16 MiB.
 	BlockCache int64
@@ -102,7 +102,7 @@ func (o Options) withDefaults() (Options, error) {
 	orDefault(&o.RetryFirst, 30*time.Second)
 	orDefault(&o.RetryMax, time.Hour)
 	orDefault(&o.Tick, time.Second)
-	orDefault(&o.MemTable, 16<<20)
+	orDefault(&o.MemTable, 8<<20)
 	orDefault(&o.BlockCache, 32<<20)
 	orDefault(&o.IndexCache, 16<<20)
 	orDefault(&o.ValueLogFile, 64<<20)

@@ -14,7 +14,7 @@ import (
 
 // Store returns the key-value space of a namespace. Its transactions are
 // Badger's own: a consistent view, conflicts detected, a commit synced where
-// the store is durable. One Update can write up to about 2 MiB.
+// the store is durable. One Update can write up to about 1 MiB.
 func (l *Log) Store(namespace string) ledger.Store {
 	return &store{log: l, name: namespace, prefix: storePrefix(namespace)}
 }

@@ -4,9 +4,11 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync/atomic"
 	"time"
+
+	"vesti.nixg.ru/ledger"
+	"vesti.nixg.ru/ledger/ledgertest"
 )
 
 const (
@@ -44,7 +46,7 @@ type feed struct {
 // at another source.
 func newFeed(n int, seed uint64) *feed {
 	rng := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // the same posts in every run
-	w := newWriter(rng)
+	prose := ledgertest.NewProse(seed)
 	f := &feed{posts: make([]post, 0, n), fresh: make([]int, 1, n+1)}
 	texts := 0
 	for i := range n {
@@ -57,7 +59,7 @@ func newFeed(n int, seed uint64) *feed {
 			}
 			f.posts = append(f.posts, again)
 		} else {
-			f.posts = append(f.posts, w.post(i))
+			f.posts = append(f.posts, newPost(prose, rng, i))
 			texts++
 		}
 		f.fresh = append(f.fresh, texts)
@@ -86,70 +88,18 @@ func (f *feed) taken() int { return min(int(f.next.Load()), len(f.posts)) }
 
 func (f *feed) rewind() { f.next.Store(0) }
 
-// writer makes up texts of Cyrillic and Latin words that repeat about as words
-// of news do, so that compression finds in them what it finds there.
-type writer struct {
-	rng      *rand.Rand
-	zipf     *rand.Zipf
-	cyrillic []string
-	latin    []string
-}
-
-func newWriter(rng *rand.Rand) *writer {
-	const words = 8000
-	return &writer{
-		rng:      rng,
-		zipf:     rand.NewZipf(rng, 1.1, 8, words-1),
-		cyrillic: lexicon(rng, words, strings.Fields("а е и о у я ов ер ст пр на ко ни ра во то не ла ре ли мо ви ка по де ми за ть ный ого ение ция")),
-		latin:    lexicon(rng, words, strings.Fields("a e i o u er st pr na co ni ra vo to ne la re li mo vi ca po de mi ing ed tion ment able")),
-	}
-}
-
-func lexicon(rng *rand.Rand, n int, syllables []string) []string {
-	words := make([]string, n)
-	for i := range words {
-		var b strings.Builder
-		for range 2 + rng.IntN(4) {
-			b.WriteString(syllables[rng.IntN(len(syllables))])
-		}
-		words[i] = b.String()
-	}
-	return words
-}
-
-func (w *writer) post(i int) post {
-	source := fmt.Sprintf("source-%03d", w.rng.IntN(300))
-	lang, words := "ru", w.cyrillic
-	if w.rng.IntN(4) == 0 {
-		lang, words = "en", w.latin
-	}
-	size := textBytes/2 + w.rng.IntN(textBytes)
+// newPost makes up post i.
+func newPost(prose *ledgertest.Prose, rng *rand.Rand, i int) post {
+	source := fmt.Sprintf("source-%03d", rng.IntN(300))
+	item := prose.Post(ledger.Slug(source), i, textBytes)
 	return post{
 		Source:    source,
 		Key:       fmt.Sprintf("item-%d", i),
 		URL:       fmt.Sprintf("https://%s.example/news/%d", source, i),
-		Title:     w.sentence(words, 70),
-		Text:      fmt.Sprintf("№ %d. %s", i, w.sentence(words, size)),
-		Lang:      lang,
+		Title:     item.Title,
+		Text:      item.Text,
+		Lang:      string(item.Lang),
 		Published: time.Unix(1_780_000_000+int64(i), 0).UTC(),
-		Own:       w.rng.IntN(50) == 0,
+		Own:       rng.IntN(50) == 0,
 	}
-}
-
-// sentence returns running text of about size bytes, one word in eight of it Latin.
-func (w *writer) sentence(words []string, size int) string {
-	var b strings.Builder
-	b.Grow(size + 32)
-	for b.Len() < size {
-		from := words
-		if w.rng.IntN(8) == 0 {
-			from = w.latin
-		}
-		b.WriteString(from[w.zipf.Uint64()])
-		if w.rng.IntN(9) == 0 {
-			b.WriteString(".")
-		}
-		b.WriteString(" ")
-	}
-	return strings.TrimSpace(b.String())
 }
