@@ -46,7 +46,7 @@ func (l *Log) Append(ctx context.Context, items []ledger.Item) ([]ledger.Appende
 	if err := l.appender.submit(ctx, r); err != nil {
 		return nil, err
 	}
-	l.failpoint("append.queued")
+	failpoint("append.queued")
 	select {
 	case err = <-done:
 	case <-ctx.Done():
@@ -123,7 +123,7 @@ func (a *arrival) record(post ledger.PostNum) itemRecord {
 
 // arrive decides by the identity rules.
 func (g *group) arrive(a *arrival) error {
-	g.log.failpoint("append.begin")
+	failpoint("append.begin")
 	b, err := g.get(itemKey(a.key))
 	if err != nil {
 		return err
@@ -185,7 +185,7 @@ func (g *group) fetched(a *arrival) error {
 	if err := g.putItem(a, num, others); err != nil {
 		return err
 	}
-	g.log.failpoint("append.written")
+	failpoint("append.written")
 	a.out = ledger.Appended{Outcome: ledger.OutcomeNew, Post: num, ID: a.hash, Seq: seq}
 	g.countItem(a)
 	return nil

@@ -274,7 +274,7 @@ func (a *appender) finish(g *group) error {
 		a.log.queue.settle(g.effects, g.last)
 		return nil
 	}
-	a.log.failpoint("commit.before")
+	failpoint("commit.before")
 	if err := g.txn.Commit(); err != nil {
 		if errors.Is(err, badger.ErrConflict) || errors.Is(err, badger.ErrTxnTooBig) {
 			return err //nolint:wrapcheck // told apart by the caller
@@ -282,12 +282,12 @@ func (a *appender) finish(g *group) error {
 		a.fail(err)
 		return a.failed
 	}
-	a.log.failpoint("commit.after")
+	failpoint("commit.after")
 	a.seq = g.last
 	a.keep(g.posts)
 	a.log.head.advance(g.last)
 	a.log.queue.settle(g.effects, g.last)
-	a.log.failpoint("settled")
+	failpoint("settled")
 	for _, f := range g.counted {
 		f()
 	}

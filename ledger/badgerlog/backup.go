@@ -184,7 +184,7 @@ func (b *backupWriter) pairs(txn *badger.Txn, prefix byte, after uint64) error {
 		if b.steps++; b.steps%10000 == 0 {
 			b.progress("backup", b.steps, 0)
 		}
-		b.log.failpoint("backup.pair")
+		failpoint("backup.pair")
 		if err := context.Cause(b.ctx); err != nil {
 			return err
 		}

@@ -110,7 +110,7 @@ func (l *Log) grant(ctx context.Context, post ledger.PostNum, h hand) (ledger.Cl
 	if err := l.appender.submit(ctx, one(0, func(g *group) error { return g.claim(h, b) })); err != nil {
 		return ledger.Claim{}, err
 	}
-	l.failpoint("claim.granted")
+	failpoint("claim.granted")
 	return ledger.Claim{
 		Post: post, ID: rec.id, Worker: h.worker, Token: uint64(h.claim), Lease: h.lease,
 		Attempt: rec.state.Attempt + 1, Revision: rec.state.Revision, Lane: rec.state.Lane, Stage: rec.state.Stage,
@@ -237,7 +237,7 @@ func (g *group) claim(h hand, b basis) error {
 		after.deaths++ // its process died with it in hand
 	}
 	after.claim = h.claim
-	g.log.failpoint("claim.recorded")
+	failpoint("claim.recorded")
 	return g.putPost(rec, after)
 }
 
@@ -341,7 +341,7 @@ func (g *group) held(c ledger.Claim) (postRecord, error) {
 }
 
 func (g *group) complete(c ledger.Claim, d ledger.PostClassified, payload []byte) error {
-	g.log.failpoint("complete.begin")
+	failpoint("complete.begin")
 	rec, err := g.held(c)
 	if err != nil {
 		return err
@@ -350,7 +350,7 @@ func (g *group) complete(c ledger.Claim, d ledger.PostClassified, payload []byte
 	if err := g.follow(rec, e, payload); err != nil {
 		return err
 	}
-	g.log.failpoint("complete.written")
+	failpoint("complete.written")
 	return nil
 }
 

@@ -26,11 +26,17 @@ const (
 	crashSeed  = "VESTI_CRASH_SEED"
 	crashClass = "VESTI_CRASH_DURABILITY"
 	crashCalm  = "VESTI_CRASH_CALM" // set: no backup and no compaction
+	// crashRestore is a backup that the child restores instead.
+	crashRestore = "VESTI_CRASH_RESTORE"
 )
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(crashDir); dir != "" {
-		if err := crashChild(dir); err != nil {
+		child := crashChild
+		if os.Getenv(crashRestore) != "" {
+			child = restoreChild
+		}
+		if err := child(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -278,6 +284,15 @@ func crashChild(dir string) error {
 		go func() { failed <- crashMaintain(ctx, l) }()
 	}
 	return <-failed
+}
+
+func restoreChild(dir string) error {
+	f, err := os.Open(os.Getenv(crashRestore))
+	if err != nil {
+		return err
+	}
+	_, err = badgerlog.Restore(context.Background(), crashOptions(dir), []io.Reader{f})
+	return err
 }
 
 // crashMaintain backs up and compacts all the time.

@@ -13,7 +13,7 @@ import (
 // failpoint kills the process, as kill -9 does, where VESTI_FAILPOINT names it:
 // "name" or "name:n" for the n-th time that it is passed. Only builds with the
 // tag failpoints have it.
-func (l *Log) failpoint(name string) {
+func failpoint(name string) {
 	want, count, _ := strings.Cut(os.Getenv("VESTI_FAILPOINT"), ":")
 	if want != name {
 		return

@@ -171,7 +171,7 @@ func (l *Log) collectOne() (bool, error) {
 		return false, err
 	}
 	defer release()
-	l.failpoint("gc.begin")
+	failpoint("gc.begin")
 	started := time.Now()
 	before := folderSize(l.opts.Dir)
 	err = l.db.RunValueLogGC(gcRatio)

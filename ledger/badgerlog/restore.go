@@ -93,16 +93,19 @@ func build(ctx context.Context, o Options, dir string, chain []io.Reader) (v Ver
 	return v, nil
 }
 
-// swap puts a new store in the old one's place.
+// swap puts a new store in the old one's place. A process that dies in it leaves
+// one of the two there, never none.
 func swap(dir, building string, now time.Time) (replaced string, err error) {
 	dir = filepath.Clean(dir)
 	replaced = fmt.Sprintf("%s.before-restore-%s", dir, now.UTC().Format("20060102T150405.000"))
-	if err := os.Rename(dir, replaced); err != nil {
-		return "", fmt.Errorf("put the old store aside: %w", err)
+	if err := os.Rename(building, replaced); err != nil {
+		return "", fmt.Errorf("put the new store in place: %w", err)
 	}
-	if err := os.Rename(building, dir); err != nil {
-		return "", errors.Join(fmt.Errorf("put the new store in place: %w", err), os.Rename(replaced, dir))
+	failpoint("restore.built")
+	if err := exchange(replaced, dir); err != nil {
+		return "", errors.Join(fmt.Errorf("put the new store in place: %w", err), os.Rename(replaced, building))
 	}
+	failpoint("restore.swapped")
 	if empty(replaced) {
 		return "", os.RemoveAll(replaced) //nolint:wrapcheck // names the folder
 	}

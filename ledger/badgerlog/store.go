@@ -50,9 +50,9 @@ func (s *store) Update(ctx context.Context, f func(ledger.Tx) error) error {
 		if err := s.log.Err(); err != nil {
 			return err
 		}
-		s.log.failpoint("checkpoint.before")
+		failpoint("checkpoint.before")
 		err := s.log.db.Update(func(txn *badger.Txn) error { return f(&tx{txn: txn, prefix: s.prefix, write: true}) })
-		s.log.failpoint("checkpoint.after")
+		failpoint("checkpoint.after")
 		switch {
 		case errors.Is(err, badger.ErrConflict):
 			s.log.metrics.conflicts.Inc()
