@@ -117,6 +117,7 @@ ci: deps tidy-check fmt-check vet lint race ## what a change must pass
 	go test ./crawl/telegram/...
 	$(MAKE) build
 	$(MAKE) fuzz FUZZTIME=3s
+	$(MAKE) crash ROUNDS=20
 	$(MAKE) cases
 
 $(BIN)/golangci-lint-$(GOLANGCI):
