@@ -2,11 +2,13 @@ package httpui_test
 
 import (
 	"errors"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"vesti.nixg.ru/httpui"
 )
@@ -330,3 +332,53 @@ func TestReady(t *testing.T) {
 		t.Errorf("healthz: %s %q", res.Status, body)
 	}
 }
+
+// TestLongAddress: whatever the length of an address, it is answered at once,
+// by the server as it is run and not only by its handler.
+func TestLongAddress(t *testing.T) {
+	d := newDesk(t, demoSources())
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := d.server.HTTPServer()
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+		<-ended
+	})
+	d.http.URL = "http://" + listener.Addr().String()
+	d.logIn(d.client)
+	for _, tt := range []struct{ letters, status int }{
+		{1000, http.StatusOK},
+		{12 << 10, http.StatusRequestURITooLong},
+		{20 << 10, http.StatusRequestURITooLong},
+		{31 << 10, http.StatusRequestURITooLong},
+		{200 << 10, http.StatusRequestHeaderFieldsTooLarge},
+	} {
+		began := time.Now()
+		res, page := d.getAs(d.client, "/?q="+strings.Repeat("a", tt.letters))
+		if res.StatusCode != tt.status {
+			t.Errorf("%d letters: %s, want %d", tt.letters, res.Status, tt.status)
+		}
+		if took := time.Since(began); took > headerTime/2 {
+			t.Errorf("%d letters: answered after %s", tt.letters, took)
+		}
+		if tt.status == http.StatusRequestURITooLong {
+			wantIn(t, page, "The address is too long", `href="/"`)
+			if len(page) > 32<<10 {
+				t.Errorf("%d letters: a page of %d bytes", tt.letters, len(page))
+			}
+		}
+	}
+	res, answer := d.getAs(d.client, "/api/v1/search?q="+strings.Repeat("a", 20<<10))
+	if res.StatusCode != http.StatusRequestURITooLong || !strings.Contains(answer, `"error"`) {
+		t.Errorf("the API: %s %s", res.Status, answer)
+	}
+}
+
+// headerTime is how long the server waits for the head of a request.
+const headerTime = 10 * time.Second

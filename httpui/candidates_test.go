@@ -129,7 +129,7 @@ func TestNoQueryBreaksThePage(t *testing.T) {
 	d := newDesk(t, demoSources())
 	d.fill()
 	for _, q := range []string{
-		`"`, `-`, `*`, `a*`, `title:`, `(((`, `))`, `OR`, `NOT NOT`, `"a" OR -"b`, "\x00\xff", strings.Repeat("word ", 5000), "<script>alert(1)</script>",
+		`"`, `-`, `*`, `a*`, `title:`, `(((`, `))`, `OR`, `NOT NOT`, `"a" OR -"b`, "\x00\xff", strings.Repeat("word ", 1000), "<script>alert(1)</script>",
 		"{{.}}", "direction:\"", "status:xyz", "ядро -ядро", "🦀", "a:b:c:d", strings.Repeat("(", 500), "before:0000-00-00", `\`, "%00", "+", "/re/",
 	} {
 		res, page := d.getAs(d.client, "/?"+url.Values{"q": {q}}.Encode())
@@ -145,5 +145,29 @@ func TestNoQueryBreaksThePage(t *testing.T) {
 			t.Errorf("%s: %s", field, res.Status)
 		}
 		wantNotIn(t, page, "<script>alert")
+	}
+}
+
+// TestPostWithoutTitle: a list always has something to click on: the first
+// words of the text, and for a picture what it is and where it comes from.
+func TestPostWithoutTitle(t *testing.T) {
+	d := newDesk(t, demoSources())
+	text := d.add(ledger.Item{Key: ledger.NewItemKey("lwn", "1"), Text: "Words that stand for a title.\nAnd more of them on another line."})
+	photo := d.add(ledger.Item{Key: ledger.NewItemKey("lwn", "2"), Media: []string{"photo", "video"}})
+	bare := d.add(ledger.Item{Key: ledger.NewItemKey("lwn", "3"), URL: "https://lwn.example.org/3", Media: []string{"https://lwn.example.org/3.mp3"}})
+	english := d.get("/?tab=all")
+	_, russian := d.getAs(d.client, "/?tab=all", "Accept-Language", "ru")
+	for _, tt := range []struct {
+		post                 ledger.Post
+		inEnglish, inRussian string
+	}{
+		{text, "Words that stand for a title.", "Words that stand for a title."},
+		{photo, "Photo · Kernel Weekly", "Фото · Kernel Weekly"},
+		{bare, "Untitled · Kernel Weekly", "Без заголовка · Kernel Weekly"},
+	} {
+		link := `href="/posts/` + tt.post.ID.String() + `"><bdi>`
+		wantIn(t, english, link+tt.inEnglish+"</bdi>")
+		wantIn(t, russian, link+tt.inRussian+"</bdi>")
+		wantIn(t, d.get("/posts/"+tt.post.ID.String()), "<h1><bdi>"+tt.inEnglish+"</bdi></h1>")
 	}
 }

@@ -55,6 +55,7 @@ func (f formats) funcs(lang *i18n.Language) template.FuncMap {
 		"cut":        cut,
 		"paragraphs": paragraphs,
 		"untitled":   untitled,
+		"standin":    func(media []string, source string) (string, error) { return StandIn(lang, media, source) },
 		"dict":       dict,
 		"int":        func(n int64) int { return int(n) },
 		"count":      func(n uint64) int { return int(n) },
@@ -222,8 +223,8 @@ const minRepeated = 20
 
 // untitled takes the title off the beginning of an excerpt, which stands below
 // it, where a new sentence follows.
-func untitled(title string, excerpt []search.Segment) []search.Segment {
-	whole := plainText(excerpt)
+func untitled(heading, excerpt []search.Segment) []search.Segment {
+	title, whole := plainText(heading), plainText(excerpt)
 	after, ok := strings.CutPrefix(whole, title)
 	text := strings.TrimLeft(after, " \n")
 	if !ok || len(title) < minRepeated || len(text) == len(after) {

@@ -96,7 +96,7 @@ func TestTheTitleIsNotSaidTwice(t *testing.T) {
 		{"", []s{{Text: "Text"}}, []s{{Text: "Text"}}},
 		{title, nil, nil},
 	} {
-		if got := untitled(tt.title, tt.in); !reflect.DeepEqual(got, tt.wants) {
+		if got := untitled([]s{{Text: tt.title}}, tt.in); !reflect.DeepEqual(got, tt.wants) {
 			t.Errorf("%q over %v: %v, want %v", tt.title, tt.in, got, tt.wants)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -39,13 +40,25 @@ func securityHeaders(next http.Handler) http.Handler {
 	})
 }
 
-// limits bounds the time and the body of each request.
+// limits bounds the time, the address and the body of each request.
 func (s *Server) limits(next http.Handler) http.Handler {
+	tooLong := s.page(routeOther, func(http.ResponseWriter, *http.Request) error {
+		return &httpError{http.StatusRequestURITooLong, "error.long_address"}
+	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), handleTime)
 		defer cancel()
 		r = r.WithContext(ctx)
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		if len(r.RequestURI) > maxURI {
+			short := url.URL{Path: "/"} // the error page repeats the address in its links
+			if wantsJSON(r) {
+				short.Path = apiPrefix
+			}
+			r.URL = &short
+			tooLong.ServeHTTP(w, r)
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorilla/mux"
 
+	"vesti.nixg.ru/httpui/i18n"
 	"vesti.nixg.ru/ledger"
 )
 
@@ -86,8 +87,11 @@ func (s *Server) postPage(r *http.Request, post ledger.Post) (postPage, error) {
 	lang := s.language(r)
 	names := s.sourceNames()
 	page := postPage{
-		Post: post, SourceName: cmp.Or(names[post.Item.Source], string(post.Item.Source)), Title: titleOf(post.Item),
+		Post: post, SourceName: cmp.Or(names[post.Item.Source], string(post.Item.Source)),
 		Carriers: carriersOf(events, names), Revisions: revisionsOf(events), Word: lastWord(events), Here: s.here(r),
+	}
+	if page.Title, err = titleOf(lang, post.Item, names); err != nil {
+		return postPage{}, err
 	}
 	if page.History, err = history(lang, events, names); err != nil {
 		return postPage{}, err
@@ -97,7 +101,7 @@ func (s *Server) postPage(r *http.Request, post ledger.Post) (postPage, error) {
 			page.Decided = e.At
 		}
 	}
-	if page.Linked, err = s.linked(r.Context(), post); err != nil {
+	if page.Linked, err = s.linked(r.Context(), lang, post, names); err != nil {
 		return postPage{}, err
 	}
 	for _, d := range s.Directions {
@@ -110,17 +114,30 @@ func (s *Server) postPage(r *http.Request, post ledger.Post) (postPage, error) {
 	return page, nil
 }
 
-// maxTitle is how much of a text stands for a missing title, in characters.
-const maxTitle = 100
-
-// titleOf is the item's title, without one the beginning of its text, else its
-// address: a post must have something to click on.
-func titleOf(it ledger.Item) string {
-	firstLine, _, _ := strings.Cut(strings.TrimSpace(it.Text), "\n")
-	return cmp.Or(strings.TrimSpace(it.Title), cut(maxTitle, firstLine), it.URL, it.Key.String())
+// titleOf is what a page calls an item: a post must have something to click on.
+func titleOf(lang *i18n.Language, it ledger.Item, names map[ledger.Slug]string) (string, error) {
+	if headline := it.Headline(); headline != "" {
+		return headline, nil
+	}
+	return StandIn(lang, it.Media, cmp.Or(names[it.Source], string(it.Source)))
 }
 
-func (s *Server) linked(ctx context.Context, post ledger.Post) (*linkedPost, error) {
+// StandIn is what a post with neither title nor text is called: the kind of its
+// first medium and the name of its source. media are as in ledger.Item: of a
+// feed's item they are addresses, which name no kind.
+func StandIn(lang *i18n.Language, media []string, source string) (string, error) {
+	key := "untitled"
+	if len(media) > 0 && lang.Has("media."+media[0]) {
+		key = "media." + media[0]
+	}
+	kind, err := lang.Text(key)
+	if err != nil {
+		return "", err
+	}
+	return lang.Text("post.stand_in", "kind", kind, "source", source)
+}
+
+func (s *Server) linked(ctx context.Context, lang *i18n.Language, post ledger.Post, names map[ledger.Slug]string) (*linkedPost, error) {
 	if post.LinkedTo == 0 {
 		return nil, nil //nolint:nilnil // no link is no error
 	}
@@ -131,7 +148,8 @@ func (s *Server) linked(ctx context.Context, post ledger.Post) (*linkedPost, err
 	if err != nil {
 		return nil, err
 	}
-	return &linkedPost{other.ID, titleOf(other.Item)}, nil
+	title, err := titleOf(lang, other.Item, names)
+	return &linkedPost{other.ID, title}, err
 }
 
 // carriersOf lists who has the text, the first who had it first.

@@ -22,6 +22,7 @@ const (
 	writeTime   = 60 * time.Second
 	idleTime    = 2 * time.Minute
 	maxHeader   = 32 << 10
+	maxURI      = 8 << 10 // a search of a thousand Cyrillic letters, with every filter, has 6.5 kB
 	maxBody     = 256 << 10
 	gzipMinimum = 1024
 )

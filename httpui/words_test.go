@@ -94,6 +94,7 @@ func setKeys() []string {
 	add("facet", "direction", "source", "lang", "status", "date")
 	add("span", "today", "week", "month")
 	add("show", "", "trouble", "dead", "throttled", "new", "disabled", "removed")
+	add("media", "photo", "video", "video_note", "animation", "voice", "audio", "document", "sticker", "poll", "location", "contact", "unsupported")
 	add("theme", "auto", "light", "dark")
 	add("note", search.NoteTooLong, search.NoteTooMany, search.NoteNothing, search.NoteBadDate, search.NoteBadValue, search.NoteRelaxed,
 		search.NotePartial, search.NoteTimeout, search.NoteRebuilding)

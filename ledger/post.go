@@ -1,6 +1,9 @@
 package ledger
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // TextOrigin is how the text of a post was got.
 type TextOrigin string
@@ -40,6 +43,28 @@ type Item struct {
 	ForwardOf    string // where it was forwarded from: a URL, or a name where there is no link
 	Media        []string
 	ItemID       string // the source's own id, where later events need it: a Telegram message id
+}
+
+// maxHeadline is how much of a text stands for a missing title, in bytes.
+const maxHeadline = 160
+
+// Headline is what a list calls the item: its title, without one the beginning
+// of its text, on one line. It is "" for an item that has neither, such as a
+// picture.
+func (i Item) Headline() string {
+	if title := strings.Join(strings.Fields(i.Title), " "); title != "" {
+		return title
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(i.Text), "\n")
+	line = strings.Join(strings.Fields(line), " ")
+	if len(line) <= maxHeadline {
+		return line
+	}
+	line = CutText(line, maxHeadline)
+	if space := strings.LastIndexByte(line, ' '); space > maxHeadline/2 {
+		line = line[:space]
+	}
+	return line + "…"
 }
 
 // Measures are the counts that a source shows with a post. A nil count is

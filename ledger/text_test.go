@@ -82,3 +82,20 @@ func FuzzNormalise(f *testing.F) {
 		}
 	})
 }
+
+func TestHeadline(t *testing.T) {
+	for _, tt := range []struct {
+		item ledger.Item
+		want string
+	}{
+		{ledger.Item{Title: " A  title\n", Text: "A text."}, "A title"},
+		{ledger.Item{Title: " ", Text: "\nFirst line.\nSecond line."}, "First line."},
+		{ledger.Item{Text: strings.Repeat("слово ", 40)}, strings.TrimSpace(strings.Repeat("слово ", 14)) + "…"},
+		{ledger.Item{Text: strings.Repeat("я", 200)}, strings.Repeat("я", 80) + "…"},
+		{ledger.Item{Media: []string{"photo"}}, ""},
+	} {
+		if got := tt.item.Headline(); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.item, got, tt.want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vesti.nixg.ru/httpui"
+	"vesti.nixg.ru/httpui/i18n"
 	"vesti.nixg.ru/ledger"
 	"vesti.nixg.ru/projections/posts"
 	"vesti.nixg.ru/projections/search"
@@ -46,6 +49,7 @@ func searchNotes(notes []search.Note) []searchNote {
 type hit struct {
 	ID        ledger.PostID    `json:"id"`
 	Title     string           `json:"title"`
+	Heading   string           `json:"heading"` // the title, or what stands for one
 	URL       string           `json:"url"`
 	Source    ledger.Slug      `json:"source"`
 	Direction ledger.Direction `json:"direction"`
@@ -66,6 +70,9 @@ before a query that begins with a minus. Without a query: the newest candidates.
 		Example: "  vesti search 'ядро linux' --limit 5\n  vesti search --direction llm --since 2026-11-01 --sort interest",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if limit < 1 || limit > search.MaxLimit {
+				return usagef("--limit %d: want 1 to %d", limit, search.MaxLimit)
+			}
 			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
 				r := search.Request{Query: strings.Join(args, " "), Sort: posts.Sort(sort), Limit: limit}
 				if direction != "" {
@@ -115,24 +122,50 @@ func (c *call) search(ctx context.Context, a *App, r search.Request) error {
 	}
 	out := searchResult{Total: found.Total, TookMS: found.Took.Milliseconds(), Hits: []hit{}, Notes: searchNotes(found.Notes)}
 	for _, h := range found.Hits {
-		var snippet strings.Builder
-		for _, s := range h.Snippet {
-			snippet.WriteString(s.Text)
+		heading := plain(h.Heading)
+		if heading == "" {
+			if heading, err = a.standIn(h); err != nil {
+				return fmt.Errorf("search: %w", err)
+			}
 		}
 		out.Hits = append(out.Hits, hit{
-			ID: h.ID, Title: h.Title, URL: h.URL, Source: h.Source, Direction: h.Direction, Published: h.Date, Snippet: snippet.String(),
+			ID: h.ID, Title: h.Title, Heading: heading, URL: h.URL, Source: h.Source, Direction: h.Direction, Published: h.Date, Snippet: plain(h.Snippet),
 		})
 	}
 	return c.result(out, func(w io.Writer) {
 		for _, h := range out.Hits {
 			fmt.Fprintf(w, "%s  %s  %s  %s\n    %s\n    %s\n    %s\n", h.ID.String()[:12], h.Published.In(a.cfg.location()).Format("2006-01-02 15:04"),
-				h.Source, orDash(string(h.Direction)), h.Title, h.URL, h.Snippet)
+				h.Source, orDash(string(h.Direction)), h.Heading, h.URL, h.Snippet)
 		}
 		for _, n := range out.Notes {
 			fmt.Fprintf(w, "note on the query: %s %s\n", n.Reason, strings.Join(n.Parts, ", "))
 		}
 		fmt.Fprintf(w, "%d found, %d shown\n", out.Total, len(out.Hits))
 	})
+}
+
+func plain(segments []search.Segment) string {
+	var b strings.Builder
+	for _, s := range segments {
+		b.WriteString(s.Text)
+	}
+	return b.String()
+}
+
+// standIn is what the pages call a post without title and text, in English as
+// all that commands say.
+func (a *App) standIn(h search.Hit) (string, error) {
+	words, err := i18n.Load()
+	if err != nil {
+		return "", fmt.Errorf("read the catalogue: %w", err)
+	}
+	name := string(h.Source)
+	for _, src := range a.crawler.Sources() {
+		if src.Slug == h.Source {
+			name = cmp.Or(src.Name, name)
+		}
+	}
+	return httpui.StandIn(words.Match("en", ""), h.Media, name)
 }
 
 // parseDay reads a day of the configured zone, or a time.

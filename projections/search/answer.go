@@ -133,6 +133,12 @@ func (s *Search) hits(ctx context.Context, root node, page posts.Page) ([]Hit, e
 			return nil, err
 		default:
 			h.Snippet = m.excerpt(full.Item.Text)
+			if h.Heading == nil {
+				h.Heading = m.whole(full.Item.Headline())
+			}
+			if h.Heading == nil {
+				h.Media = full.Item.Media
+			}
 		}
 		hits = append(hits, h)
 	}

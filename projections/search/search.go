@@ -63,7 +63,8 @@ type Result struct {
 type Hit struct {
 	posts.Post
 	Score   float64   // by relevance only; comparable within one result
-	Heading []Segment // the title, with what was found marked
+	Heading []Segment // the title or what stands for it, see ledger.Item.Headline, with what was found marked
+	Media   []string  // as in ledger.Item; only where there is no heading
 	Snippet []Segment // the part of the text with most of what was found, else its beginning
 }
 
