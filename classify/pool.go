@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync"
 	"time"
 
@@ -113,22 +114,22 @@ func (p *Pool) Run(ctx context.Context) error {
 
 // group is a number of workers that claim the same stages.
 type group struct {
-	name   string
+	prefix string
 	size   int
 	stages []ledger.Stage
 	gated  bool // by the breaker
 }
 
-func (g group) worker(i int) string { return fmt.Sprintf("%s/%d", g.name, i+1) }
+func (g group) worker(i int) string { return g.prefix + strconv.Itoa(i+1) }
 
 // groups lists the groups, that of StageFirst before that of StageLLM.
 func (p *Pool) groups(workers int) []group {
 	if p.options.LLMWorkers <= 0 {
-		return []group{{name: "worker", size: workers, stages: []ledger.Stage{ledger.StageFirst, ledger.StageLLM}}}
+		return []group{{size: workers, stages: []ledger.Stage{ledger.StageFirst, ledger.StageLLM}}}
 	}
 	return []group{
-		{name: "worker", size: workers, stages: []ledger.Stage{ledger.StageFirst}},
-		{name: "llm", size: p.options.LLMWorkers, stages: []ledger.Stage{ledger.StageLLM}, gated: true},
+		{size: workers, stages: []ledger.Stage{ledger.StageFirst}},
+		{prefix: "llm/", size: p.options.LLMWorkers, stages: []ledger.Stage{ledger.StageLLM}, gated: true},
 	}
 }
 

@@ -30,7 +30,8 @@ var (
 
 // Errors of the store itself.
 var (
-	// ErrLocked: another process has the store open; the message names the folder.
+	// ErrLocked: another process has the store open; the message names the
+	// folder and the process.
 	ErrLocked = errors.New("store is locked by another process")
 	// ErrNoSpace: free space is below the floor; nothing was written. Work goes on
 	// by itself when there is room.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -40,13 +41,17 @@ func lockFolder(ctx context.Context, dir string) (*os.File, error) {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
+			// The number is for whoever finds the lock taken. A full disk does not stop it
+			// from being one.
+			_ = f.Truncate(0)
+			_, _ = f.WriteAt(strconv.AppendInt(nil, int64(os.Getpid()), 10), 0)
 			return f, nil
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
 		}
 		if time.Now().After(deadline) {
-			return nil, errors.Join(fmt.Errorf("%w: %s", ledger.ErrLocked, dir), f.Close())
+			return nil, errors.Join(fmt.Errorf("%w: %s%s", ledger.ErrLocked, dir, holder(f)), f.Close())
 		}
 		select {
 		case <-time.After(lockTry):
@@ -54,6 +59,17 @@ func lockFolder(ctx context.Context, dir string) (*os.File, error) {
 			return nil, errors.Join(context.Cause(ctx), f.Close())
 		}
 	}
+}
+
+// holder names the process that has the lock, "" where it has not said so yet.
+func holder(lock *os.File) string {
+	b := make([]byte, 20)
+	n, _ := lock.ReadAt(b, 0) // what is there is all that counts
+	pid, err := strconv.Atoi(string(b[:n]))
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf(" (process %d)", pid)
 }
 
 func folderError(dir string, err error) error {

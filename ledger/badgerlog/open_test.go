@@ -2,6 +2,7 @@ package badgerlog_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,7 +37,7 @@ func TestLocked(t *testing.T) {
 	}
 	started := time.Now()
 	_, err = badgerlog.Open(t.Context(), crashOptions(dir))
-	if !errors.Is(err, ledger.ErrLocked) || !strings.Contains(err.Error(), dir) {
+	if !errors.Is(err, ledger.ErrLocked) || !strings.Contains(err.Error(), fmt.Sprintf("%s (process %d)", dir, cmd.Process.Pid)) {
 		t.Errorf("got %v", err)
 	}
 	if took := time.Since(started); took > 8*time.Second {
