@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +21,7 @@ type logEntry struct {
 	Type    string         `json:"type"`
 	Actor   ledger.Actor   `json:"actor"`
 	Source  ledger.Slug    `json:"source,omitempty"`
-	Payload ledger.Payload `json:"payload"`
+	Payload map[string]any `json:"payload"`
 }
 
 func newLog(c *call) *cobra.Command {
@@ -29,7 +30,11 @@ func newLog(c *call) *cobra.Command {
 		Use:   "log POST|SOURCE",
 		Short: "Show everything that happened to a post or a source",
 		Long: `Show everything that happened to a post or a source. A post is named by its id, by
-the first 8 or more digits of it, or by its number; a source by its slug.`,
+the first 8 or more digits of it, or by its number; a source by its slug.
+
+With --json: {"events": [{"seq", "at", "type", "actor", "source", "payload"}]}, oldest
+first. The keys of a payload are those of its type, in snake_case; times are in UTC,
+durations in milliseconds ("duration_ms"), what is not known is null.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
@@ -39,7 +44,7 @@ the first 8 or more digits of it, or by its number; a source by its slug.`,
 				}
 				entries := make([]logEntry, len(events))
 				for i, e := range events {
-					entries[i] = logEntry{e.Seq, e.At, e.Type.String(), e.Actor, e.Source, e.Payload}
+					entries[i] = logEntry{e.Seq, e.At, e.Type.String(), e.Actor, e.Source, payloadJSON(e.Payload)}
 				}
 				return c.result(map[string]any{"events": entries}, func(w io.Writer) {
 					for _, e := range events {
@@ -70,12 +75,12 @@ func (a *App) history(ctx context.Context, name string, limit int) ([]ledger.Eve
 			return nil, nil
 		}
 	}
-	num, err := a.log.FindPost(ctx, name)
-	switch {
-	case errors.Is(err, ledger.ErrNotFound), errors.Is(err, ledger.ErrInvalid):
-		return nil, fmt.Errorf("%w: neither a post nor a source is called %q", ledger.ErrNotFound, name)
-	case err != nil:
-		return nil, fmt.Errorf("find post: %w", err)
+	num, err := a.findPost(ctx, name)
+	if errors.Is(err, errUsage) {
+		return nil, usagef("neither a source nor a post: %v", err)
+	}
+	if err != nil {
+		return nil, err
 	}
 	events, err := a.log.PostEvents(ctx, num)
 	if err != nil {
@@ -113,14 +118,14 @@ func describe(p ledger.Payload) []string {
 		}
 		return []string{line, "again at " + p.RetryAt.UTC().Format(time.RFC3339)}
 	case ledger.PostReturned:
-		return []string{strings.TrimSpace(fmt.Sprintf("%s, lane %s, stage %s %s", p.Reason, p.Lane, p.Stage, p.Note))}
+		return []string{joinWords(fmt.Sprintf("%s, lane %s, stage %s", p.Reason, p.Lane, p.Stage), p.Note)}
 	case ledger.PostReviewed:
-		return []string{fmt.Sprintf("verdict %s, direction %s %s", orDash(string(p.Verdict)), orDash(string(p.Direction)), p.Note)}
+		return []string{joinWords(fmt.Sprintf("verdict %s, direction %s", orDash(string(p.Verdict)), orDash(string(p.Direction))), p.Note)}
 	case ledger.SourceCrawled:
-		return []string{fmt.Sprintf("%s: HTTP %d, %d entries, %d new, %d seen again, %d revised, not modified: %t; next %s",
-			p.Trigger, p.HTTPStatus, p.Fetched, p.New, p.SeenAgain, p.Revised, p.NotModified, p.Next.UTC().Format(time.RFC3339))}
+		return []string{fmt.Sprintf("%s: HTTP %d, %d entries, %d new, %d seen again, %d revised, not modified: %t; %s",
+			p.Trigger, p.HTTPStatus, p.Fetched, p.New, p.SeenAgain, p.Revised, p.NotModified, nextRun(p.Run))}
 	case ledger.SourceFailed:
-		return []string{fmt.Sprintf("%s: %s: %s; next %s", p.Trigger, p.Cause, p.Message, p.Next.UTC().Format(time.RFC3339))}
+		return []string{fmt.Sprintf("%s: %s: %s; %s", p.Trigger, p.Cause, p.Message, nextRun(p.Run))}
 	case ledger.SourceThrottled:
 		return []string{fmt.Sprintf("%s: %s; until %s", p.Trigger, p.Message, p.Until.UTC().Format(time.RFC3339))}
 	case ledger.SourceMoved:
@@ -130,6 +135,20 @@ func describe(p ledger.Payload) []string {
 	default:
 		return nil
 	}
+}
+
+// nextRun says when the source is due after a run. One that is gone, or was
+// taken off the registry, never is.
+func nextRun(r ledger.Run) string {
+	if r.Next.IsZero() {
+		return "no next run"
+	}
+	return "next " + r.Next.UTC().Format(time.RFC3339)
+}
+
+// joinWords joins what is there of words.
+func joinWords(words ...string) string {
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
 }
 
 func describeDecision(p ledger.PostClassified) []string {
@@ -144,9 +163,9 @@ func describeDecision(p ledger.PostClassified) []string {
 	for _, r := range p.Reasons {
 		matched := ""
 		if r.Matched != "" {
-			matched = fmt.Sprintf(" matched %q", r.Matched)
+			matched = fmt.Sprintf("matched %q", r.Matched)
 		}
-		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s%s %+.2f %s", r.Stage, r.Rule, matched, r.Weight, r.Note)))
+		lines = append(lines, joinWords(r.Stage, r.Rule, matched, fmt.Sprintf("%+.2f", r.Weight), r.Note))
 	}
 	if p.Summary != "" {
 		lines = append(lines, p.Summary)
