@@ -113,26 +113,32 @@ func (a *App) fullText(ctx context.Context, item ledger.Item) (string, error) {
 	return "", fmt.Errorf("%w: source %s is not configured any more", ledger.ErrNotFound, item.Source)
 }
 
-// watchRules puts an edited rules file in force; one with mistakes leaves the
-// old rules there and says so, once for each state of the file.
-func (a *App) watchRules(ctx context.Context) error {
+// watchRules puts an edited rules file in force, at the latest after rulesEvery
+// and at once on SIGHUP. One with mistakes leaves the old rules there and says
+// so, once for each state of the file, and to each SIGHUP.
+func (a *App) watchRules(ctx context.Context, hangup <-chan os.Signal) error {
 	tick := time.NewTicker(rulesEvery)
 	defer tick.Stop()
 	var told string
 	for {
+		asked := false
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+		case <-hangup:
+			asked, told = true, ""
 		}
 		changed, err := a.rules.Reload()
 		switch {
 		case err != nil && err.Error() != told:
 			told = err.Error()
-			a.logger.Error("the rules file has mistakes; the old rules stay in force", "error", err)
+			a.logger.Error("the rules file cannot be used; the old rules stay in force", "error", err)
 		case err == nil && changed:
 			told = ""
 			a.logger.Info("new keyword rules are in force", "hash", a.rules.Rules().Hash())
+		case err == nil && asked:
+			a.logger.Info("keyword rules read again, nothing has changed", "hash", a.rules.Rules().Hash())
 		}
 	}
 }

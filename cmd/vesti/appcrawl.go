@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -61,10 +60,7 @@ func (a *App) buildCrawler(ctx context.Context) error {
 func (a *App) reloadSources(ctx context.Context) error {
 	list, err := crawl.LoadSources(a.cfg.Sources, a.cfg.Directions)
 	if err != nil {
-		if errors.Is(err, ledger.ErrInvalid) {
-			return usageError{err.Error()}
-		}
-		return fmt.Errorf("read sources: %w", err)
+		return usageError{err.Error()} // the file is not there, cannot be read, or has mistakes
 	}
 	if a.demo != nil {
 		list = append(list, crawl.Source{

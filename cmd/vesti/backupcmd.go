@@ -41,7 +41,7 @@ func (c *call) backup(ctx context.Context, a *App, path, since string) error {
 	if since != "" {
 		f, err := os.Open(since)
 		if err != nil {
-			return fmt.Errorf("read earlier backup: %w", err)
+			return usagef("read earlier backup: %v", err)
 		}
 		info, err := badgerlog.ReadBackupInfo(f)
 		if err := errors.Join(err, f.Close()); err != nil {
@@ -111,7 +111,7 @@ func (c *call) restore(ctx context.Context, cfg Config, files []string, yes bool
 	for _, name := range files {
 		f, err := os.Open(c.path(name))
 		if err != nil {
-			return fmt.Errorf("read backup: %w", err)
+			return usagef("read backup: %v", err)
 		}
 		defer f.Close()
 		chain = append(chain, f)

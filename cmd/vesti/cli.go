@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +22,7 @@ import (
 const (
 	exitDone    = 0
 	exitFailed  = 1
-	exitUsage   = 2 // the command line or the configuration is wrong; nothing was done
+	exitUsage   = 2 // the command line or the configuration is wrong, or names what is not there; nothing was done
 	exitPartial = 3 // done, but some sources failed
 )
 
@@ -65,6 +66,7 @@ type call struct {
 	json, quiet                      bool
 
 	wantsStore bool // there is nothing to do in a data folder without a store
+	answered   bool // the JSON object of the result is printed
 }
 
 // run carries a command line out and returns its exit code.
@@ -81,16 +83,19 @@ func run(ctx context.Context, c *call) int {
 		return exitDone
 	case errors.As(err, &done):
 		return done.code
-	case errors.Is(err, errPartial):
-		fmt.Fprintln(c.err, "vesti:", err)
-		return exitPartial
-	case errors.Is(err, errUsage):
-		fmt.Fprintln(c.err, "vesti:", err)
-		return exitUsage
-	default:
-		fmt.Fprintln(c.err, "vesti:", explain(err))
-		return exitFailed
 	}
+	message, code := explain(err), exitFailed
+	switch {
+	case errors.Is(err, errPartial):
+		code = exitPartial
+	case errors.Is(err, errUsage):
+		code = exitUsage
+	}
+	fmt.Fprintln(c.err, "vesti:", message)
+	if (c.json || slices.Contains(c.args, "--json")) && !c.answered { // the flags before a wrong one may not have been read
+		_ = c.result(map[string]string{"error": message}, nil)
+	}
+	return code
 }
 
 func newRoot(c *call) *cobra.Command {
@@ -103,7 +108,9 @@ into subject areas and gives an editor candidates to search and pick.
 Begin with "vesti serve". A command given while a server runs on the same data
 folder is carried out by that server, with the same output and exit code.
 
-Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 done but some sources failed.`,
+Exit codes: 0 done; 1 failed; 2 the command line or the configuration is wrong, or
+names a post, source or file that is not there, and nothing was done; 3 done, but
+some sources failed. With --json a command that fails prints {"error": "..."}.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
@@ -236,9 +243,10 @@ func (c *call) logWriter() io.Writer {
 	return c.err
 }
 
-// result prints what a command found: as JSON if asked to, else as human does.
+// result prints what a command found: as JSON if asked to, else as human does,
+// where that is not nil.
 func (c *call) result(v any, human func(w io.Writer)) error {
-	if !c.json {
+	if human != nil && !c.json {
 		human(c.out)
 		return nil
 	}
@@ -246,6 +254,7 @@ func (c *call) result(v any, human func(w io.Writer)) error {
 	if err != nil {
 		return fmt.Errorf("encode result: %w", err)
 	}
+	c.answered = true
 	_, err = fmt.Fprintln(c.out, string(b))
 	return err
 }

@@ -225,11 +225,19 @@ func loadConfig(l configLayers) (Config, error) {
 			*p = filepath.Join(l.cwd, *p)
 		}
 	}
-	if c.Sources == "" {
-		c.Sources = filepath.Join(c.Data, "sources.yaml")
-	}
-	if c.Rules == "" {
-		c.Rules = filepath.Join(c.Data, "rules.yaml")
+	for _, f := range []struct {
+		key, name string
+		path      *string
+	}{{"sources", "sources.yaml", &c.Sources}, {"rules", "rules.yaml", &c.Rules}} {
+		own := filepath.Join(c.Data, f.name)
+		switch info, err := os.Stat(*f.path); {
+		case *f.path == "", *f.path == own: // written by the first start
+			*f.path = own
+		case err != nil:
+			return Config{}, usagef("setting %s: %v", f.key, err)
+		case info.IsDir():
+			return Config{}, usagef("setting %s: %s is a folder, want a file", f.key, *f.path)
+		}
 	}
 	return c, c.check()
 }
@@ -292,10 +300,12 @@ func parseNode(byKey map[string]setting, prefix string, n ast.Node) error {
 			if err != nil {
 				return fmt.Errorf("line %d: %s: %w", line, key, err)
 			}
-		case nested && hasPrefix(byKey, key+"."):
+		case nested && len(below(byKey, key)) > 0:
 			if err := parseNode(byKey, key+".", it.Value()); err != nil {
 				return err
 			}
+		case len(below(byKey, key)) > 0:
+			return fmt.Errorf("line %d: %s: want a mapping with keys of %s", line, key, strings.Join(below(byKey, key), ", "))
 		default:
 			return fmt.Errorf("line %d: unknown setting %q; \"vesti config\" lists them all", line, key)
 		}
@@ -303,13 +313,16 @@ func parseNode(byKey map[string]setting, prefix string, n ast.Node) error {
 	return nil
 }
 
-func hasPrefix(byKey map[string]setting, prefix string) bool {
+// below lists what a section of the file may hold.
+func below(byKey map[string]setting, section string) []string {
+	var names []string
 	for k := range byKey {
-		if strings.HasPrefix(k, prefix) {
-			return true
+		if name, ok := strings.CutPrefix(k, section+"."); ok {
+			names = append(names, name)
 		}
 	}
-	return false
+	slices.Sort(names)
+	return names
 }
 
 // scalar returns a value as it would stand in the environment.
@@ -439,6 +452,11 @@ func (c *Config) check() error {
 	}
 	if len(c.Directions) == 0 {
 		return usagef("setting directions: want at least one")
+	}
+	for i, d := range c.Directions {
+		if slices.Contains(c.Directions[:i], d) {
+			return usagef("setting directions: %s is there twice", d)
+		}
 	}
 	for _, one := range []struct {
 		key, value string

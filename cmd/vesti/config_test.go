@@ -51,6 +51,12 @@ func TestConfigErrorsNameTheirPlace(t *testing.T) {
 		want       []string
 	}{
 		{"unknown key", "work:\n  workers: 3\n  speed: 9\n", nil, nil, []string{"line 3", "work.speed"}},
+		{"value for a section", "\nweb: hello\n", nil, nil, []string{"vesti.yaml", "line 2", "web", "mapping", "external_url, listen"}},
+		{"list for a section", "llm: [a]\n", nil, nil, []string{"line 1", "llm", "mapping", "model"}},
+		{"direction twice", "directions: [linux, space, linux]\n", nil, nil, []string{"directions", "linux is there twice"}},
+		{"no such rules", "", nil, map[string]string{"rules": "/nonexist.yaml"}, []string{"setting rules", "/nonexist.yaml"}},
+		{"no such sources", "sources: gone.yaml\n", nil, nil, []string{"setting sources", "gone.yaml"}},
+		{"folder of rules", "", nil, map[string]string{"rules": "."}, []string{"setting rules", "folder"}},
 		{"unknown section", "\njob:\n  workers: 3\n", nil, nil, []string{"line 2", "job"}},
 		{"wrong kind", "work:\n  workers: many\n", nil, nil, []string{"line 2", "work.workers", "many", "whole number"}},
 		{"broken file", "work: [\n", nil, nil, []string{"vesti.yaml"}},

@@ -184,6 +184,26 @@ func (s *server) logged() string {
 	return s.log.String()
 }
 
+// wantLogged waits until the log has each of the texts.
+func (s *server) wantLogged(texts ...string) {
+	s.t.Helper()
+	eventually(s.t, "the log tells of it", func() error {
+		for _, text := range texts {
+			if !strings.Contains(s.logged(), text) {
+				return fmt.Errorf("no %q in\n%s", text, s.logged())
+			}
+		}
+		return nil
+	})
+}
+
+func (s *server) hangup() {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 // stop sends SIGTERM and returns the exit code.
 func (s *server) stop() int {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)

@@ -2,14 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"vesti.nixg.ru/ledger"
-	"vesti.nixg.ru/projections"
 )
 
 func newRebuild(c *call) *cobra.Command {
@@ -25,13 +25,20 @@ serve until the new ones have caught up. "vesti status" lists the projections.`,
 				if len(names) == 0 {
 					names = a.runner.Names()
 				}
+				for _, name := range names { // a wrong one is told before the first is built
+					if !slices.Contains(a.runner.Names(), name) {
+						return usagef("no projection is called %q; there are %s", name, strings.Join(a.runner.Names(), ", "))
+					}
+				}
 				for _, name := range names {
 					if err := c.rebuild(ctx, a, name); err != nil {
 						return err
 					}
 				}
 				out := map[string]any{"ok": true, "rebuilt": names, "events": a.log.Head()}
-				return c.result(out, func(w io.Writer) { fmt.Fprintf(w, "rebuilt from %d events: %v\n", a.log.Head(), names) })
+				return c.result(out, func(w io.Writer) {
+					fmt.Fprintf(w, "rebuilt from %d events: %s\n", a.log.Head(), strings.Join(names, ", "))
+				})
 			})
 		},
 	}
@@ -39,9 +46,6 @@ serve until the new ones have caught up. "vesti status" lists the projections.`,
 
 func (c *call) rebuild(ctx context.Context, a *App, name string) error {
 	err := a.runner.Rebuild(ctx, name, func(done, head ledger.Seq) { c.progress("%s: %d of %d events", name, done, head) })
-	if errors.Is(err, projections.ErrUnknown) {
-		return usagef("no projection is called %q; there are %v", name, a.runner.Names())
-	}
 	if err != nil {
 		return fmt.Errorf("rebuild %s: %w", name, err)
 	}

@@ -113,9 +113,23 @@ func TestBrokenFilesLeaveTheOldOnesInForce(t *testing.T) {
 		t.Errorf("%d sources in force, want the old one", sum.Sources)
 	}
 	d.write("rules.yaml", "directions:\n  linux: {oops}\n")
-	eventually(t, "the log tells of the broken rules", func() error {
-		if !strings.Contains(s.logged(), "old rules stay in force") {
-			return fmt.Errorf("not yet")
+	s.wantLogged("old rules stay in force", "rules.yaml: line 2")
+}
+
+// SIGHUP reads the sources and the rules, and answers for both, whatever the
+// state of the files.
+func TestHangupReadsAgain(t *testing.T) {
+	d := newDesk(t)
+	d.sources(oneSource(staticFeed(t, 1).URL))
+	s := d.serve()
+	s.hangup()
+	s.wantLogged("sources read again", "keyword rules read again, nothing has changed")
+	d.write("rules.yaml", "version: 1\ndirections:\n  linux:\n    - {rule: a, weight: heavy, keywords: [kernel]}\n")
+	s.wantLogged("old rules stay in force", "rules.yaml: line 4")
+	s.hangup()
+	eventually(t, "the mistake is told again", func() error {
+		if n := strings.Count(s.logged(), "old rules stay in force"); n != 2 {
+			return fmt.Errorf("told %d times", n)
 		}
 		return nil
 	})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -48,9 +49,9 @@ func (c *call) review(ctx context.Context, a *App, name string, word ledger.Post
 	if err := a.checkDirection(word.Direction); err != nil {
 		return err
 	}
-	num, err := a.log.FindPost(ctx, name)
+	num, err := a.findPost(ctx, name)
 	if err != nil {
-		return fmt.Errorf("find post %q: %w", name, err)
+		return err
 	}
 	post, err := a.log.Post(ctx, num)
 	if err != nil {
@@ -76,6 +77,21 @@ func (c *call) review(ctx context.Context, a *App, name string, word ledger.Post
 		}
 		fmt.Fprintf(w, "%s: %s\n", post.Item.Title, said)
 	})
+}
+
+// findPost finds the post that a command line names. Errors match errUsage where
+// it names none, or several.
+func (a *App) findPost(ctx context.Context, name string) (ledger.PostNum, error) {
+	num, err := a.log.FindPost(ctx, name)
+	switch {
+	case errors.Is(err, ledger.ErrNotFound), errors.Is(err, ledger.ErrInvalid):
+		return 0, usagef("no post is called %q; give its id, the first 8 or more digits of it, or its number", name)
+	case errors.Is(err, ledger.ErrAmbiguous):
+		return 0, usagef("several posts begin with %q; give more digits", name)
+	case err != nil:
+		return 0, fmt.Errorf("find post %q: %w", name, err)
+	}
+	return num, nil
 }
 
 func newReplay(c *call) *cobra.Command {
@@ -114,9 +130,9 @@ const replayChunk = 500
 func (c *call) replayParked(ctx context.Context, a *App, names []string, cause ledger.Cause) (int, error) {
 	var nums []ledger.PostNum
 	for _, name := range names {
-		num, err := a.log.FindPost(ctx, name)
+		num, err := a.findPost(ctx, name)
 		if err != nil {
-			return 0, fmt.Errorf("find post %q: %w", name, err)
+			return 0, err
 		}
 		post, err := a.log.Post(ctx, num)
 		if err != nil {

@@ -27,8 +27,8 @@ func newServe(c *call) *cobra.Command {
 		Long: `Crawl on schedule, classify, serve the pages.
 
 The first start writes a starter sources.yaml and rules.yaml into the data folder
-and prints a password, once. SIGHUP reads the sources again; SIGINT and SIGTERM
-stop: work in hand gets work.grace to end, the rest returns to the queue.`,
+and prints a password, once. SIGHUP reads the sources and the rules again; SIGINT
+and SIGTERM stop: work in hand gets work.grace to end, the rest returns to the queue.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.app != nil {
 				return usagef("a server is running on this data folder already")
@@ -45,6 +45,9 @@ stop: work in hand gets work.grace to end, the rest returns to the queue.`,
 }
 
 func serve(ctx context.Context, c *call, cfg Config, withDemo bool) (err error) {
+	onSources, onRules := hangups(), hangups()
+	defer signal.Stop(onSources)
+	defer signal.Stop(onRules)
 	o := appOptions{logTo: c.err}
 	if withDemo {
 		if o.demo, err = newDemo(ctx); err != nil {
@@ -91,8 +94,8 @@ func serve(ctx context.Context, c *call, cfg Config, withDemo bool) (err error) 
 		if app.trainer != nil {
 			g.Go(func() error { return app.trainer.Run(ctx) })
 		}
-		g.Go(func() error { return app.watchRules(ctx) })
-		g.Go(func() error { return app.reloadOnHangup(ctx) })
+		g.Go(func() error { return app.watchRules(ctx, onRules) })
+		g.Go(func() error { return app.reloadOnHangup(ctx, onSources) })
 		g.Go(func() error { return serveControl(ctx, control, app) })
 		g.Go(func() error { return servePages(ctx, pages, ui.HTTPServer()) })
 		if app.demo != nil {
@@ -145,10 +148,15 @@ func (a *App) crawlDemo(context.Context) {
 	}
 }
 
-func (a *App) reloadOnHangup(ctx context.Context) error {
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
+// hangups returns a channel for SIGHUP, which ends a process that has none. The
+// caller stops it.
+func hangups() chan os.Signal {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGHUP)
+	return c
+}
+
+func (a *App) reloadOnHangup(ctx context.Context, hangup <-chan os.Signal) error {
 	for {
 		select {
 		case <-ctx.Done():

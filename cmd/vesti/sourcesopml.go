@@ -54,14 +54,14 @@ func (c *call) importOPML(ctx context.Context, a *App, name string, im crawl.Imp
 	if name != "-" {
 		f, err := os.Open(c.path(name))
 		if err != nil {
-			return fmt.Errorf("read OPML: %w", err)
+			return usagef("read OPML: %v", err)
 		}
 		defer f.Close()
 		in = f
 	}
 	added, skipped, err := crawl.ImportOPML(io.LimitReader(in, 64<<20), im)
 	if err != nil {
-		return asUsage(err)
+		return asUsage(fmt.Errorf("%s: %w", name, err))
 	}
 	if !dry && len(added) > 0 {
 		if err := addSources(a.cfg.Sources, added, a.cfg.Directions); err != nil {

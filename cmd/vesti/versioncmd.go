@@ -9,8 +9,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by the linker; see the Makefile.
-var version = "dev"
+// version and revision are set by the linker; see the Makefile.
+var (
+	version  = "dev"
+	revision string // of git; "" where only the go command may know it
+)
 
 func newVersion(c *call) *cobra.Command {
 	return &cobra.Command{
@@ -25,7 +28,11 @@ func newVersion(c *call) *cobra.Command {
 	}
 }
 
+// commit is the revision that the build was made from, "" where nobody noted it.
 func commit() string {
+	if revision != "" {
+		return revision
+	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {

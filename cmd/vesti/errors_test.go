@@ -1,0 +1,114 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestErrors: what is wrong with a command line is said once, names the thing,
+// and has one exit code whichever command it is; a program that asked for JSON
+// gets the same as JSON.
+func TestErrors(t *testing.T) {
+	d := newDesk(t)
+	d.sources(oneSource(staticFeed(t, 3).URL))
+	d.write("notes.opml", "no OPML at all")
+	d.do(exitDone, "crawl", "--all")
+	missing := filepath.Join(d.data, "missing.yaml")
+	check := func(t *testing.T, args []string, want string) {
+		t.Helper()
+		e := d.do(exitUsage, append([]string{"--json"}, args...)...)
+		if strings.Count(e.stderr, "vesti: ") != 1 || !strings.Contains(e.stderr, want) {
+			t.Errorf("%v: %q does not say %q", args, e.stderr, want)
+		}
+		var answer struct {
+			Error string `json:"error"`
+		}
+		if err := json.Unmarshal([]byte(e.stdout), &answer); err != nil || !strings.HasSuffix(e.stderr, "vesti: "+answer.Error+"\n") {
+			t.Errorf("%v: as JSON %q (%v), for people %q", args, e.stdout, err, e.stderr)
+		}
+	}
+	tests := []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--sources", missing, "crawl", "--all"}, "setting sources: stat " + missing},
+		{[]string{"--set", "rules=" + missing, "work"}, "setting rules: stat " + missing},
+		{[]string{"--set", "directions=linux,linux", "status"}, "linux is there twice"},
+		{[]string{"rebuild", "queue", "nosuch"}, `no projection is called "nosuch"; there are queue, sources, posts, search`},
+		{[]string{"sources", "import", filepath.Join(d.data, "notes.opml")}, "notes.opml: invalid: no OPML"},
+		{[]string{"sources", "import", "nosuch.opml"}, "nosuch.opml"},
+		{[]string{"restore", "nosuch.backup"}, "nosuch.backup"},
+		{[]string{"review", "zzz", "--pick"}, `no post is called "zzz"`},
+		{[]string{"review", "00000000", "--pick"}, `no post is called "00000000"`},
+		{[]string{"replay", "zzz"}, `no post is called "zzz"`},
+		{[]string{"log", "zzz"}, `no post is called "zzz"`},
+		{[]string{"crawl", "--source", "nosuch"}, "nosuch"},
+		{[]string{"sources", "preview", "nosuch"}, "nosuch"},
+		{[]string{"search", "--limit", "500"}, "--limit 500: want 1 to 200"},
+		{[]string{"search", "--limit", "0"}, "--limit 0: want 1 to 200"},
+		{[]string{"search", "--nosuch"}, "--nosuch"},
+		{[]string{"nosuch"}, "nosuch"},
+	}
+	for _, tt := range tests {
+		t.Run(strings.Join(tt.args, " "), func(t *testing.T) { check(t, tt.args, tt.want) })
+	}
+	if e := d.do(exitUsage, "review", "zzz", "--pick"); e.stdout != "" {
+		t.Errorf("for people, on standard output: %q", e.stdout)
+	}
+	d.serve() // the server answers as the command itself does
+	for _, i := range []int{3, 4, 7, 13} {
+		tt := tests[i]
+		t.Run("served "+strings.Join(tt.args, " "), func(t *testing.T) { check(t, tt.args, tt.want) })
+	}
+}
+
+// TestLockIsNamed: who finds the store taken learns by whom.
+func TestLockIsNamed(t *testing.T) {
+	d := newDesk(t)
+	d.sources("sources: []\n")
+	s := d.serve()
+	if err := os.Remove(socketPath(d.data)); err != nil { // else the command is carried out by the server
+		t.Fatal(err)
+	}
+	e := d.do(exitFailed, "status")
+	for _, want := range []string{d.data, fmt.Sprintf("(process %d)", s.cmd.Process.Pid), "stop that process", "--data"} {
+		if !strings.Contains(e.stderr, want) {
+			t.Errorf("%q does not say %q", e.stderr, want)
+		}
+	}
+}
+
+// TestLogOfPost: a line for a person has no empty quotes, and a program gets
+// keys in snake_case.
+func TestLogOfPost(t *testing.T) {
+	d := newDesk(t)
+	d.sources(oneSource(staticFeed(t, 1).URL))
+	d.do(exitDone, "crawl", "--all")
+	d.do(exitDone, "work")
+	var found searchResult
+	d.json(exitDone, &found, "search")
+	id := found.Hits[0].ID.String()
+	said := d.do(exitDone, "log", id).stdout
+	for _, unwanted := range []string{`""`, "worker/worker", "0001-01-01"} {
+		if strings.Contains(said, unwanted) {
+			t.Errorf("%q in\n%s", unwanted, said)
+		}
+	}
+	if !strings.Contains(said, "worker/") {
+		t.Errorf("no worker in\n%s", said)
+	}
+	var history struct {
+		Events []struct {
+			Type    string                     `json:"type"`
+			Payload map[string]json.RawMessage `json:"payload"`
+		} `json:"events"`
+	}
+	d.json(exitDone, &history, "log", id)
+	if len(history.Events) < 2 || history.Events[0].Payload["text_len"] == nil || history.Events[1].Payload["duration_ms"] == nil {
+		t.Errorf("history %+v", history)
+	}
+}
