@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -270,15 +271,27 @@ func BenchmarkReclassify(b *testing.B) {
 		l := pastOf(b, posts, ledger.CutText(prose, more))
 		for name, r := range map[string]*keyword.Rules{"starter": starter, "small": ruleSet(b, newRules)} {
 			b.Run(fmt.Sprintf("%s rules, %d bytes", name, 90+more), func(b *testing.B) {
+				before := cpuTime()
 				for b.Loop() {
 					if d := reclassify(b, l, classify.ReclassifyOptions{Keyword: r, DryRun: true}); d.Judged != posts {
 						b.Fatalf("%+v", d)
 					}
 				}
-				b.ReportMetric(float64(posts)*float64(b.N)/b.Elapsed().Seconds(), "posts/s")
+				all := float64(posts) * float64(b.N)
+				b.ReportMetric(all/b.Elapsed().Seconds(), "posts/s")
+				b.ReportMetric(all/(cpuTime()-before).Seconds(), "posts/cpu_s")
 			})
 		}
 	}
+}
+
+// cpuTime is what tells on a machine that has other things to do.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // prose is what posts are longer by: words of many rules and of none.

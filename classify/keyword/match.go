@@ -151,8 +151,9 @@ func (m *matcher) stem(s *scratch, word []byte) wordID {
 	if id, ok := s.memo.get(word); ok {
 		return id
 	}
-	id := m.stems[s.stemmer.Stem(string(word), script)]
-	s.memo.put(word, id)
+	seen := string(word)
+	id := m.stems[s.stemmer.Stem(seen, script)]
+	s.memo.put(seen, id)
 	return id
 }
 
@@ -256,7 +257,8 @@ func prefixHash(word []byte) uint64 {
 }
 
 // stemMemo remembers the stems of words seen lately: a few hundred make up most
-// of all texts.
+// of all texts. Each word has two places, so that two frequent ones which fall
+// together do not drive each other out.
 type stemMemo [1 << memoBits]struct {
 	word string
 	id   wordID
@@ -265,19 +267,26 @@ type stemMemo [1 << memoBits]struct {
 const memoBits = 12
 
 func (m *stemMemo) get(word []byte) (wordID, bool) {
-	e := &m[memoHash(word)]
-	return e.id, e.word == string(word) && e.word != ""
+	h := memoHash(word)
+	for _, i := range [2]uint64{h, h ^ 1} {
+		if e := &m[i]; e.word == string(word) && e.word != "" {
+			return e.id, true
+		}
+	}
+	return 0, false
 }
 
-func (m *stemMemo) put(word []byte, id wordID) {
-	e := &m[memoHash(word)]
-	e.word, e.id = string(word), id
+// put moves what is in the word's first place to the second.
+func (m *stemMemo) put(word string, id wordID) {
+	h := memoHash(word)
+	m[h^1] = m[h]
+	m[h].word, m[h].id = word, id
 }
 
-func memoHash(word []byte) uint64 {
+func memoHash[T string | []byte](word T) uint64 {
 	h := uint64(14695981039346656037)
-	for _, c := range word {
-		h = (h ^ uint64(c)) * 1099511628211
+	for i := range len(word) {
+		h = (h ^ uint64(word[i])) * 1099511628211
 	}
 	return (h ^ h>>32) & (1<<memoBits - 1)
 }
