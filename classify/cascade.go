@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	"vesti.nixg.ru/classify/keyword"
 	"vesti.nixg.ru/classify/learned"
@@ -81,9 +82,9 @@ func (c *Cascade) Decide(ctx context.Context, claim ledger.Claim) (Decision, err
 	}
 	switch {
 	case c.o.LLM == nil || g.sure && claim.Stage == ledger.StageFirst:
-		return Decision{Classification: g.Classification}, nil
+		return Decision{Classification: g.Classification, Spent: g.spent}, nil
 	case claim.Stage == ledger.StageFirst:
-		return Decision{Classification: g.Classification, HandOn: true, Provisional: c.o.Provisional}, nil
+		return Decision{Classification: g.Classification, HandOn: true, Provisional: c.o.Provisional, Spent: g.spent}, nil
 	default:
 		return c.askLLM(ctx, claim, g)
 	}
@@ -94,12 +95,15 @@ type guess struct {
 	ledger.Classification
 	sure       bool
 	candidates []ledger.Direction
+	spent      []Spent
 }
 
 func (c *Cascade) guess(item *ledger.Item) guess {
+	started := time.Now()
 	rules := c.o.Keyword.Rules()
 	d, v := rules.Explain(item)
 	g := guess{Classification: d, sure: v.Matched && v.Confidence >= c.o.KeywordSettles, candidates: rules.Candidates(v)}
+	g.spend(WayKeyword, started)
 	var model *learned.Model
 	if c.o.Learned != nil {
 		model = c.o.Learned.Model()
@@ -107,7 +111,9 @@ func (c *Cascade) guess(item *ledger.Item) guess {
 	if model == nil {
 		return g
 	}
+	started = time.Now()
 	lv, reasons := model.Explain(item, d.Reasons)
+	g.spend(WayLearned, started)
 	if lv.HasInterest {
 		g.Interest = round((g.Interest + lv.Interest) / 2)
 	}
@@ -124,6 +130,10 @@ func (c *Cascade) guess(item *ledger.Item) guess {
 	return g
 }
 
+func (g *guess) spend(way string, since time.Time) {
+	g.spent = append(g.spent, Spent{way, time.Since(since)})
+}
+
 // take makes the learned model's verdict the guess.
 func (g *guess) take(v learned.Verdict, m *learned.Model, reasons []ledger.Reason, item *ledger.Item) {
 	g.Stage, g.Model, g.ModelDigest, g.Confidence = WayLearned, WayLearned, m.Version, v.Confidence
@@ -136,11 +146,13 @@ func (g *guess) take(v learned.Verdict, m *learned.Model, reasons []ledger.Reaso
 }
 
 func (c *Cascade) askLLM(ctx context.Context, claim ledger.Claim, g guess) (Decision, error) {
+	started := time.Now()
 	d, err := c.o.LLM.Classify(ctx, claim, g.candidates)
+	g.spend(WayLLM, started)
 	if err != nil {
-		return Decision{}, fmt.Errorf("ask the language model: %w", err)
+		return Decision{Spent: g.spent}, fmt.Errorf("ask the language model: %w", err)
 	}
 	d.RuleSet = g.RuleSet
 	d.Reasons = append(d.Reasons, g.Reasons...)
-	return Decision{Classification: d}, nil
+	return Decision{Classification: d, Spent: g.spent}, nil
 }

@@ -27,6 +27,14 @@ type Decision struct {
 	// Provisional says that the guess of a post handed on is worth showing
 	// meanwhile.
 	Provisional bool
+	// Spent is how long each way to judge took that was asked, for the metrics.
+	Spent []Spent
+}
+
+// Spent is the time that one way to judge took.
+type Spent struct {
+	Way  string // one of Ways
+	Time time.Duration
 }
 
 // Failure is a typed error: why a post could not be judged. With

@@ -2,7 +2,6 @@ package classify
 
 import (
 	"errors"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -15,7 +14,7 @@ type metrics struct {
 	settled  *prometheus.CounterVec   // stage: keyword, learned, llm, default
 	handedOn prometheus.Counter       // to the language model
 	failures *prometheus.CounterVec   // stage, cause
-	duration *prometheus.HistogramVec // stage
+	duration *prometheus.HistogramVec // stage: keyword, learned, llm
 	inHand   *prometheus.GaugeVec     // stage
 }
 
@@ -31,7 +30,7 @@ func newMetrics(reg prometheus.Registerer, b *Breaker) (*metrics, error) {
 			Name: "vesti_classify_failures_total", Help: "Attempts at judging a post that failed, by stage and cause.",
 		}, []string{"stage", "cause"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "vesti_classify_duration_seconds", Help: "Time to judge one post, by stage.",
+			Name: "vesti_classify_duration_seconds", Help: "Time that each stage of the cascade took for one post.",
 			Buckets: []float64{25e-6, 1e-4, 4e-4, 1.6e-3, 6.4e-3, 25e-3, 0.1, 0.4, 1.6, 6.4, 25, 100},
 		}, []string{"stage"}),
 		inHand: prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -62,8 +61,10 @@ func (m *metrics) begin() {
 	for _, way := range Ways() {
 		m.settled.WithLabelValues(way)
 	}
+	for _, way := range []string{WayKeyword, WayLearned, WayLLM} {
+		m.duration.WithLabelValues(way)
+	}
 	for s := range ledger.Stage(ledger.StageCount) {
-		m.duration.WithLabelValues(s.String())
 		m.inHand.WithLabelValues(s.String())
 		for _, c := range ledger.PostCauses() {
 			m.failures.WithLabelValues(s.String(), string(c))
@@ -71,8 +72,10 @@ func (m *metrics) begin() {
 	}
 }
 
-func (m *metrics) judged(stage ledger.Stage, d Decision, err error, took time.Duration) {
-	m.duration.WithLabelValues(stage.String()).Observe(took.Seconds())
+func (m *metrics) judged(d Decision, err error) {
+	for _, s := range d.Spent {
+		m.duration.WithLabelValues(wayLabel(s.Way)).Observe(s.Time.Seconds())
+	}
 	switch {
 	case err != nil:
 	case d.HandOn:

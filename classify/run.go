@@ -34,7 +34,7 @@ func (r *run) handle(work context.Context, claim ledger.Claim) {
 	decision, err := p.decide(ctx, claim)
 	took := p.now().Sub(started)
 	claim, lost := h.end()
-	p.metrics.judged(claim.Stage, decision, err, took)
+	p.metrics.judged(decision, err)
 	switch {
 	case lost:
 		r.tally.stale.Add(1)
@@ -64,7 +64,7 @@ func (p *Pool) decide(ctx context.Context, claim ledger.Claim) (d Decision, err 
 	}()
 	d, err = p.decider.Decide(ctx, claim)
 	if err != nil {
-		return Decision{}, fmt.Errorf("judge post %d: %w", claim.Post, err)
+		return Decision{Spent: d.Spent}, fmt.Errorf("judge post %d: %w", claim.Post, err)
 	}
 	return d, nil
 }

@@ -52,6 +52,15 @@ func TestModelAway(t *testing.T) {
 		}
 		return nil
 	})
+	for series, want := range map[string]float64{
+		`vesti_classify_settled_total{by="llm"}`: 12, `vesti_classify_settled_total{by="keyword"}`: 0, "vesti_classify_handed_on_total": 12,
+		`vesti_classify_duration_seconds_count{stage="keyword"}`: 24, `vesti_classify_duration_seconds_count{stage="learned"}`: 0,
+		`vesti_classify_duration_seconds_count{stage="llm"}`: 12, `vesti_classify_failures_total{cause="unavailable",stage="llm"}`: 0,
+	} {
+		if got := s.metric(series); got != want {
+			t.Errorf("%s is %v, want %v", series, got, want)
+		}
+	}
 	if strings.Contains(s.page("/crawlers"), "The language model is away") {
 		t.Error("the page still says that the model is away")
 	}

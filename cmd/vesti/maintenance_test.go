@@ -72,44 +72,6 @@ func TestBackupAndRestore(t *testing.T) {
 	other.do(exitDone, "compact")
 }
 
-// A dry run of other rules shows what they would change and writes nothing; the
-// run itself changes just that, and a second one nothing.
-func TestReclassify(t *testing.T) {
-	d := newDesk(t)
-	d.sources(oneSource(staticFeed(t, 10).URL))
-	d.do(exitDone, "crawl", "--all")
-	d.do(exitDone, "work")
-	rules := filepath.Join(t.TempDir(), "other.yaml")
-	if err := os.WriteFile(rules, []byte("version: 1\ndirections:\n  games:\n    - {rule: test, weight: 9, keywords: [kernel]}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var before, after statusResult
-	d.json(exitDone, &before, "status")
-	var dry, applied, again classify.Diff
-	d.json(exitDone, &dry, "reclassify", "--rules", rules, "--dry-run")
-	d.json(exitDone, &after, "status")
-	if dry.Moved != 10 || dry.Written != 0 || after.Head != before.Head {
-		t.Errorf("dry run: %+v; head %d, then %d", dry, before.Head, after.Head)
-	}
-	d.json(exitDone, &applied, "reclassify", "--rules", rules)
-	if applied.Moved != dry.Moved || applied.Changed != dry.Changed || applied.Written != dry.Changed {
-		t.Errorf("applied %+v, shown %+v", applied, dry)
-	}
-	var found searchResult
-	d.json(exitDone, &found, "search", "--direction", "games", "kernel")
-	if found.Total != 10 {
-		t.Errorf("%d posts moved", found.Total)
-	}
-	d.json(exitDone, &again, "reclassify", "--rules", rules)
-	if again.Written != 0 {
-		t.Errorf("a second run wrote %d", again.Written)
-	}
-	d.json(exitDone, &after, "status")
-	if after.Queue.DoneToday != 10 || after.Queue.Pending != 0 {
-		t.Errorf("a replay counted: %+v", after.Queue)
-	}
-}
-
 func TestClassifyEval(t *testing.T) {
 	d := newDesk(t)
 	d.sources("sources: []\n")
