@@ -73,7 +73,8 @@ type Entry struct {
 	Published time.Time   `json:"published,omitzero"`
 	TextStart string      `json:"text_start"`
 	TextFrom  string      `json:"text_from"`
-	Known     bool        `json:"known"` // the ledger has the item, perhaps with another text
+	Outcome   string      `json:"outcome"` // what the ledger would make of it, as ledger.Outcome calls it
+	Known     bool        `json:"known"`   // the ledger has the item, perhaps with another text
 }
 
 // Drop is an entry that a dry run's rules left out.
@@ -134,10 +135,11 @@ func (c *Crawler) round(ctx context.Context, pending []*entry, once Once, change
 	var sum Summary
 	var mu sync.Mutex
 	var runs sync.WaitGroup
+	foreseen := &dryRound{log: c.opts.Log, news: map[ledger.PostID]bool{}}
 	start := func(e *entry) {
 		r := run{trigger: once.Trigger, change: change}
 		if once.DryRun {
-			r.dry = &drySink{log: c.opts.Log}
+			r.dry = &drySink{log: c.opts.Log, round: foreseen}
 		}
 		runs.Go(func() {
 			defer c.end(e)

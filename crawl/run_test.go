@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -105,6 +106,56 @@ func TestDryRunWritesNothing(t *testing.T) {
 	}
 	if head := d.log.Head(); head != 0 {
 		t.Errorf("the ledger has %d events", head)
+	}
+}
+
+// TestDryRunForetells: what a dry run says of each entry is what the ledger then
+// makes of it.
+func TestDryRunForetells(t *testing.T) {
+	item := func(source ledger.Slug, key, title, text string) ledger.Item {
+		return ledger.Item{
+			Source: source, Key: ledger.NewItemKey(source, key), Title: title, Text: text, Fingerprint: ledger.HashOf(key, title, text),
+		}
+	}
+	known := item("a", "known", "Known", "A text that the ledger has and that stays as it is.")
+	revised := item("a", "revised", "Revised", "A text that the ledger has and that will be another.")
+	retitled := item("a", "retitled", "Retitled", "A text that the ledger has, whose title will be another.")
+	items := map[ledger.Slug][]ledger.Item{"a": {
+		known,
+		item("a", "revised", "Revised", "A text that the ledger does not have yet, of an item it has."),
+		item("a", "retitled", "Another title", retitled.Text),
+		item("a", "new", "New", "A text that nobody has seen so far, twice in this round."),
+		item("a", "again", "Again", "A text that the ledger has and that stays as it is."),
+	}, "b": {
+		item("b", "1", "New", "A text that nobody has seen so far, twice in this round."),
+	}}
+	d := newDesk(t, &script{do: func(ctx context.Context, job crawl.Job) (crawl.Report, error) {
+		appended, err := job.Sink.Append(ctx, items[job.Source.Slug])
+		rep := crawl.Report{HTTPStatus: 200, Fetched: len(appended)}
+		rep.Count(appended)
+		return rep, err
+	}}, crawl.Options{Concurrency: 1}, feedSource("a", ledger.P0), feedSource("b", ledger.P0))
+	if _, err := d.log.Append(t.Context(), []ledger.Item{known, revised, retitled}); err != nil {
+		t.Fatal(err)
+	}
+	dry, err := d.RunOnce(t.Context(), everything(), crawl.Once{DryRun: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes := map[string]int{}
+	for _, e := range dry.Entries {
+		outcomes[e.Outcome]++
+	}
+	want := map[string]int{"known": 1, "revised": 1, "touched": 1, "new": 1, "seen_again": 2}
+	if !maps.Equal(outcomes, want) {
+		t.Errorf("foretold %v, want %v: %+v", outcomes, want, dry.Entries)
+	}
+	wet, err := d.RunOnce(t.Context(), everything(), crawl.Once{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dry.New != wet.New || dry.Revised != wet.Revised || dry.SeenAgain != wet.SeenAgain {
+		t.Errorf("foretold %d new, %d revised, %d seen again; then %d, %d, %d", dry.New, dry.Revised, dry.SeenAgain, wet.New, wet.Revised, wet.SeenAgain)
 	}
 }
 

@@ -26,9 +26,48 @@ func (s *ledgerSink) Drop(ctx context.Context, entries []Dropped) (int, error) {
 // How much of an entry's text a dry run shows, in bytes.
 const textStart = 200
 
+// dryRound is what the sinks of a dry run share: the texts that are new in it,
+// which the ledger would know when they come again.
+type dryRound struct {
+	log Log
+
+	mu   sync.Mutex
+	news map[ledger.PostID]bool
+}
+
+// foretell says what the ledger would make of an item of which it knows known.
+func (d *dryRound) foretell(ctx context.Context, it *ledger.Item, known ledger.KnownItem) (ledger.Outcome, error) {
+	if known.Post != 0 && known.Fingerprint == it.Fingerprint && !it.Fingerprint.IsZero() {
+		return ledger.OutcomeKnown, nil
+	}
+	id := ledger.IdentifyText(it.Text, it.Key)
+	text, err := d.log.KnownText(ctx, it.Source, id)
+	if err != nil {
+		return 0, fmt.Errorf("look a text up: %w", err)
+	}
+	switch {
+	case known.Post != 0 && text.Post != known.Post:
+		return ledger.OutcomeRevised, nil
+	case known.Post != 0 && text.Title == it.Title:
+		return ledger.OutcomeKnown, nil
+	case known.Post != 0:
+		return ledger.OutcomeTouched, nil
+	case text.Post != 0:
+		return ledger.OutcomeSeenAgain, nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.news[id] {
+		return ledger.OutcomeSeenAgain, nil
+	}
+	d.news[id] = true
+	return ledger.OutcomeNew, nil
+}
+
 // drySink asks the ledger and writes nothing.
 type drySink struct {
-	log Log
+	log   Log
+	round *dryRound
 
 	mu      sync.Mutex
 	entries []Entry
@@ -45,9 +84,8 @@ func (s *drySink) KnownText(ctx context.Context, source ledger.Slug, id ledger.P
 	return s.log.KnownText(ctx, source, id)
 }
 
-// Append implements Sink. An item that the ledger has counts as known, whatever
-// became of its text, and the others as new. No answer names a post, so that a
-// kind which keeps its own progress does not take the item for stored.
+// Append implements Sink. It answers what the ledger would, and names no post,
+// so that a kind which keeps its own progress does not take the item for stored.
 func (s *drySink) Append(ctx context.Context, items []ledger.Item) ([]ledger.Appended, error) {
 	keys := make([]ledger.ItemKey, len(items))
 	for i := range items {
@@ -62,13 +100,13 @@ func (s *drySink) Append(ctx context.Context, items []ledger.Item) ([]ledger.App
 	appended := make([]ledger.Appended, len(items))
 	for i := range items {
 		it := &items[i]
-		appended[i].Outcome = ledger.OutcomeNew
-		if known[i].Post != 0 {
-			appended[i].Outcome = ledger.OutcomeKnown
+		if appended[i].Outcome, err = s.round.foretell(ctx, it, known[i]); err != nil {
+			return nil, err
 		}
 		s.entries = append(s.entries, Entry{
 			Source: it.Source, Title: it.Title, URL: it.URL, Published: it.Published, TextFrom: string(it.TextFrom),
-			TextStart: ledger.CutText(strings.Join(strings.Fields(it.Text), " "), textStart), Known: known[i].Post != 0,
+			TextStart: ledger.CutText(strings.Join(strings.Fields(it.Text), " "), textStart),
+			Outcome:   appended[i].Outcome.String(), Known: known[i].Post != 0,
 		})
 	}
 	return appended, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,7 @@ had nothing new, has not failed.`,
 		},
 	}
 	sel.flags(cmd)
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "fetch and read, print what would be stored, store nothing")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "fetch and read, print what is new, revised, seen again or known, store nothing")
 	return cmd
 }
 
@@ -108,17 +109,17 @@ func (c *call) runProgress() func(crawl.Result) {
 
 func printCrawl(w io.Writer, s crawl.Summary, dry bool) {
 	for _, e := range s.Entries {
-		fmt.Fprintf(w, "%s  %s  %s\n    %s\n    %s\n", e.Source, day(e.Published), e.Title, e.URL, e.TextStart)
+		fmt.Fprintf(w, "%s  %s  %s  %s\n    %s\n    %s\n", e.Source, day(e.Published), strings.ReplaceAll(e.Outcome, "_", " "), e.Title, e.URL, e.TextStart)
 	}
 	for _, d := range s.Drops {
 		fmt.Fprintf(w, "%s  left out by %s: %s\n", d.Source, d.Rule, d.Title)
 	}
-	verb := "stored"
+	note := ""
 	if dry {
-		verb = "not stored (dry run)"
+		note = "; a dry run, nothing was stored"
 	}
-	fmt.Fprintf(w, "%d sources in %s: %d entries, %d new %s, %d seen again, %d revised, %d dropped; %d not modified, %d throttled, %d failed\n",
-		s.Sources, millis(s.DurationMS), s.Fetched, s.New, verb, s.SeenAgain, s.Revised, s.Dropped, s.NotModified, s.Throttled, s.Errors)
+	fmt.Fprintf(w, "%d sources in %s: %d entries, %d new, %d seen again, %d revised, %d dropped; %d not modified, %d throttled, %d failed%s\n",
+		s.Sources, millis(s.DurationMS), s.Fetched, s.New, s.SeenAgain, s.Revised, s.Dropped, s.NotModified, s.Throttled, s.Errors, note)
 }
 
 // partial is the error of a round in which some sources failed.
