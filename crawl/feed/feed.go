@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"time"
 
 	"vesti.nixg.ru/crawl"
@@ -31,15 +32,18 @@ type Options struct {
 
 // Kind crawls feeds: it implements crawl.Kind and is safe for concurrent use.
 type Kind struct {
-	client Getter
-	pages  *page.Extractor
-	log    *slog.Logger
-	now    func() time.Time
+	client  Getter
+	pages   *page.Extractor
+	log     *slog.Logger
+	now     func() time.Time
+	parsing chan struct{} // holds as many as there are CPUs: more would only take memory
 }
 
 // New returns the kind.
 func New(opts Options) *Kind {
-	k := &Kind{client: opts.Client, pages: opts.Pages, log: opts.Logger, now: opts.Now}
+	k := &Kind{
+		client: opts.Client, pages: opts.Pages, log: opts.Logger, now: opts.Now, parsing: make(chan struct{}, runtime.GOMAXPROCS(0)),
+	}
 	if k.log == nil {
 		k.log = slog.New(slog.DiscardHandler)
 	}
@@ -70,7 +74,7 @@ func (k *Kind) Crawl(ctx context.Context, job crawl.Job) (crawl.Report, error) {
 	}
 	opts := parseOptions(job.Source)
 	opts.ContentType, opts.URL = resp.Header.Get("Content-Type"), resp.FinalURL
-	doc, err := Parse(resp.Body, opts)
+	doc, err := k.parse(resp.Body, opts)
 	if err != nil {
 		return crawl.Report{HTTPStatus: resp.Status, Bytes: resp.Bytes}, failure(resp, err)
 	}
@@ -87,6 +91,12 @@ func (k *Kind) Crawl(ctx context.Context, job crawl.Job) (crawl.Report, error) {
 		return report, err
 	}
 	return report, nil
+}
+
+func (k *Kind) parse(body []byte, opts ParseOptions) (*Document, error) {
+	k.parsing <- struct{}{}
+	defer func() { <-k.parsing }()
+	return Parse(body, opts)
 }
 
 // parseOptions are what the source says of its feed.

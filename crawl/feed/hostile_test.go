@@ -120,6 +120,22 @@ func readAll(doc string) {
 	}
 }
 
+func TestLongListsOfAnItemAreCut(t *testing.T) {
+	list := func(element string, n int) string { return strings.Repeat(element+",", n-1) + element }
+	doc := `{"version":"https://jsonfeed.org/version/1","items":[{"id":"1","tags":[` + list(`"a,]"`, 100) + `],"url":"http://x.org/1","authors":[` + list(`{"name":"A"}`, 40) +
+		`],"title":"t"},{"id":"2","tags":[` + list(`"b"`, maxOfAName) + `],"title":"u"}]}`
+	d := mustParse(t, doc)
+	if len(d.Entries) != 2 || d.Truncated {
+		t.Fatalf("%d entries", len(d.Entries))
+	}
+	for i, want := range []Entry{{GUID: "1", Title: "t", Link: "http://x.org/1", Author: "A"}, {GUID: "2", Title: "u"}} {
+		e := d.Entries[i]
+		if e.GUID != want.GUID || e.Title != want.Title || e.Link != want.Link || e.Author != want.Author || len(e.Categories) != maxOfAName {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
 // A document with more entries than are read gives those at both of its ends,
 // and says so.
 func TestOfTooManyEntriesTheEndsAreRead(t *testing.T) {

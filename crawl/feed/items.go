@@ -208,7 +208,7 @@ func (k *Kind) fromPage(ctx context.Context, job crawl.Job, e *Entry, it *ledger
 	longer := len(text) > len(it.Text) || p.From == ledger.TextSelector
 	if longer {
 		// Asked by the entry's own address: a notice may name itself as canonical.
-		notice, err := shared.anothers(ctx, it, text, own)
+		notice, err := shared.anothers(ctx, it, ledger.IdentifyText(text, it.Key), own)
 		if err != nil {
 			return err
 		}

@@ -13,13 +13,13 @@ import (
 // parseJSON reads a JSON Feed. What gofeed refuses is repaired and tried once
 // more.
 func (m *mapper) parseJSON(text string) (*Document, error) {
-	text, left := thinJSON(text)
+	text, left := boundJSON(text)
 	f, err := (&json.Parser{}).Parse(strings.NewReader(text))
 	cut := false
 	if err != nil {
 		var fixed string
 		fixed, cut = repairJSON(text)
-		fixed, more := thinJSON(fixed)
+		fixed, more := boundJSON(fixed)
 		left += more
 		if fixed, err = coerceJSON(fixed); err != nil {
 			return nil, notOrBroken(text, err)
@@ -37,13 +37,56 @@ func (m *mapper) parseJSON(text string) (*Document, error) {
 	return doc, nil
 }
 
+// boundJSON gives a document the limits that repair gives to one of XML.
+func boundJSON(s string) (bounded string, left int) {
+	if strings.Count(s, ",") < min(maxEntries, maxOfAName) {
+		return s, 0
+	}
+	s, left = thinJSON(s)
+	return shortenLists(s), left
+}
+
+// shortenLists leaves only the first elements in the lists of an item: authors,
+// tags, attachments.
+func shortenLists(s string) string {
+	const depthOfLists = 4 // {"items":[{"tags":[
+	var b strings.Builder
+	depth, elements, copied := 0, 0, 0
+	inString, inList := false, false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			if depth++; depth == depthOfLists {
+				inList, elements = c == '[', 1
+			}
+		case c == ',' && depth == depthOfLists && inList:
+			if elements++; elements == maxOfAName+1 {
+				b.WriteString(s[copied:i])
+				copied = len(s)
+			}
+		case c == '}' || c == ']':
+			if depth == depthOfLists && inList && elements > maxOfAName {
+				copied = i
+			}
+			depth--
+		}
+	}
+	if b.Len() == 0 {
+		return s
+	}
+	b.WriteString(s[copied:])
+	return b.String()
+}
+
 // thinJSON leaves the middle out of a list of more than maxEntries items, before
 // anything is made of them: the newest stand at one of its ends. It looks at
 // lists that stand in the outermost object. left is how many items it left out.
 func thinJSON(s string) (thin string, left int) {
-	if strings.Count(s, ",") < maxEntries {
-		return s, 0
-	}
 	var b strings.Builder
 	var commas []int // of the list that is open
 	depth, copied, inString, inList := 0, 0, false, false

@@ -43,7 +43,7 @@ type repaired struct {
 // nested deeper counts as its parent's.
 const (
 	maxEntries  = 4000
-	maxOfAName  = 64
+	maxOfAName  = 32
 	maxBindings = 256 // of prefixes that are in force at one place
 	maxDepth    = 64  // of elements whose children are looked at
 )

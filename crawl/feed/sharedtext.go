@@ -51,14 +51,13 @@ func (s *sharedTexts) see(text, title string) {
 	}
 }
 
-// anothers reports whether text, which it would get, is another article's: an
-// item of the same source or site has it under another title and address. own
-// is the item's post, zero for a new item.
-func (s *sharedTexts) anothers(ctx context.Context, it *ledger.Item, text string, own ledger.PostNum) (bool, error) {
-	if text == "" || it.Title == "" {
+// anothers reports whether the text that id identifies, and that it would get,
+// is another article's: an item of the same source or site has it under another
+// title and address. own is the item's post, zero for a new item.
+func (s *sharedTexts) anothers(ctx context.Context, it *ledger.Item, id ledger.PostID, own ledger.PostNum) (bool, error) {
+	if it.Title == "" {
 		return false, nil
 	}
-	id := ledger.IdentifyText(text, it.Key)
 	if h, ok := s.taken[id]; ok {
 		return h.unlike(it), nil
 	}
@@ -88,20 +87,22 @@ func sameSite(a, b string) bool {
 // shared, and notes that the item has the text. raw is the text as the feed has
 // it.
 func (s *sharedTexts) take(ctx context.Context, it *ledger.Item, raw string, own ledger.PostNum) error {
-	if !isFromPage(it) {
+	id := ledger.IdentifyText(it.Text, it.Key)
+	if !isFromPage(it) && it.Text != "" {
 		shared := it.Title != "" && s.many[raw]
 		if !shared {
 			var err error
-			if shared, err = s.anothers(ctx, it, it.Text, own); err != nil {
+			if shared, err = s.anothers(ctx, it, id, own); err != nil {
 				return err
 			}
 		}
 		if shared {
 			it.Text = it.Title + "\n\n" + it.Text
 			cutText(it)
+			id = ledger.IdentifyText(it.Text, it.Key)
 		}
 	}
-	s.taken[ledger.IdentifyText(it.Text, it.Key)] = holder{it.Title, it.CanonicalURL}
+	s.taken[id] = holder{it.Title, it.CanonicalURL}
 	return nil
 }
 
