@@ -28,13 +28,18 @@ const (
 	crashCalm  = "VESTI_CRASH_CALM" // set: no backup and no compaction
 	// crashRestore is a backup that the child restores instead.
 	crashRestore = "VESTI_CRASH_RESTORE"
+	crashOpen    = "VESTI_CRASH_OPEN"  // set: the child opens the store, says what that took, and ends
+	crashLarge   = "VESTI_CRASH_LARGE" // set: the store has the default sizes
 )
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(crashDir); dir != "" {
 		child := crashChild
-		if os.Getenv(crashRestore) != "" {
+		switch {
+		case os.Getenv(crashRestore) != "":
 			child = restoreChild
+		case os.Getenv(crashOpen) != "":
+			child = openChild
 		}
 		if err := child(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -56,6 +61,9 @@ func rounds(t *testing.T, def int) int {
 }
 
 func crashOptions(dir string) badgerlog.Options {
+	if os.Getenv(crashLarge) != "" {
+		return badgerlog.Options{Dir: dir, FreeSpaceFloor: -1}
+	}
 	o := badgerlog.Options{
 		Dir: dir, FreeSpaceFloor: -1, Tick: 2 * time.Millisecond, GCInterval: 100 * time.Millisecond,
 		MemTable: 2 << 20, BlockCache: 4 << 20, IndexCache: 4 << 20, ValueLogFile: 2 << 20,
@@ -284,6 +292,16 @@ func crashChild(dir string) error {
 		go func() { failed <- crashMaintain(ctx, l) }()
 	}
 	return <-failed
+}
+
+func openChild(dir string) error {
+	started := time.Now()
+	l, err := badgerlog.Open(context.Background(), crashOptions(dir))
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%v, %s\n", time.Since(started), memory())
+	return l.Close()
 }
 
 func restoreChild(dir string) error {

@@ -3,12 +3,14 @@ package badgerlog_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"vesti.nixg.ru/ledger"
 	"vesti.nixg.ru/ledger/badgerlog"
 	"vesti.nixg.ru/ledger/ledgertest"
 )
@@ -31,7 +33,7 @@ func TestFlatCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	measure := func(what string, step func(from, n int, timed func(func()))) {
+	measure := func(what string, n int, step func(from, n int, timed func(func()))) {
 		var cpu [10]time.Duration
 		for i := range 10 {
 			var wall time.Duration
@@ -41,7 +43,7 @@ func TestFlatCost(t *testing.T) {
 				wall, cpu[i] = wall+time.Since(started), cpu[i]+cpuTime(t)-used
 			})
 			t.Logf("%s, tenth %d: %.0f posts/s, %.1f µs of processor a post, %s", what, i+1,
-				float64(n/10)/wall.Seconds(), float64(cpu[i].Microseconds())/float64(n/10), memory(t))
+				float64(n/10)/wall.Seconds(), float64(cpu[i].Microseconds())/float64(n/10), memory())
 		}
 		first, second := sum(cpu[:5]), sum(cpu[5:])
 		t.Logf("%s: the second half at %.2f of the first half's rate", what, float64(first)/float64(second))
@@ -50,9 +52,13 @@ func TestFlatCost(t *testing.T) {
 		}
 	}
 	prose := ledgertest.NewProse(1)
-	measure("append", func(from, n int, timed func(func())) { fillFrom(t, l, prose, from, n, timed) })
+	measure("append", n, func(from, n int, timed func(func())) { fillFrom(t, l, prose, from, n, timed) })
 	t.Logf("disk: %d MiB", diskUsage(t, dir)>>20)
-	measure("claim and complete", func(_, n int, timed func(func())) {
+	measure("claim and complete", n, func(_, n int, timed func(func())) {
+		timed(func() { benchClaim(t, l, n, 8, false, &latencies{}) })
+	})
+	fillFrom(t, l, prose, n, n/10, func(f func()) { f() })
+	measure("claim and complete behind them", n/10, func(_, n int, timed func(func())) {
 		timed(func() { benchClaim(t, l, n, 8, false, &latencies{}) })
 	})
 	t.Logf("disk: %d MiB", diskUsage(t, dir)>>20)
@@ -61,16 +67,28 @@ func TestFlatCost(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("close: %v; disk: %d MiB", time.Since(started), diskUsage(t, dir)>>20)
+	t.Setenv(crashLarge, "1")
 	for range 3 {
-		started = time.Now()
-		if l, err = badgerlog.Open(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("open after a clean close: %v, %s", time.Since(started), memory(t))
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+		t.Logf("open after a clean close: %s", openAlone(t, dir))
 	}
+	t.Setenv(crashCalm, "1")
+	seen := acks{posts: make(map[ledger.PostNum]string), classified: make(map[ledger.PostNum]bool)}
+	for round := range 3 {
+		seen.run(t, dir, round, 5*time.Second, "")
+		t.Logf("open after kill -9: %s", openAlone(t, dir))
+	}
+}
+
+// openAlone opens and closes the store in a process of its own.
+func openAlone(t *testing.T, dir string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), crashDir+"="+dir, crashOpen+"=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return strings.TrimSpace(string(out))
 }
 
 func sum(all []time.Duration) (n time.Duration) {
@@ -90,8 +108,7 @@ func cpuTime(t *testing.T) time.Duration {
 }
 
 // memory is what the process holds, that of files aside.
-func memory(t *testing.T) string {
-	t.Helper()
+func memory() string {
 	b, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		var m runtime.MemStats
