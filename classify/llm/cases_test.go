@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -88,7 +89,7 @@ type caseRun struct {
 	double   *double
 	post     ledger.Post
 	states   []string
-	refused  int // questions that found no server
+	refused  atomic.Int32 // questions that found no server
 	failures float64
 	prompt   int
 	ended    classify.Summary
@@ -279,7 +280,7 @@ func (r *caseRun) check(t *testing.T, in caseInput, want caseExpect) error {
 	}
 	must(want.States != nil, slices.Equal(r.states, want.States), "states %q, want %q", r.states, want.States)
 	must(want.CrawlGoesOn || want.SearchBefore, r.states[0] == "pending", "the post was not in the ledger before it was judged")
-	must(want.RetriedLater, len(asked)+r.refused > 1, "asked once")
+	must(want.RetriedLater, len(asked)+int(r.refused.Load()) > 1, "asked once")
 	must(want.QueueBounded, r.ended.Claimed <= 1, "more in hand than was asked for: %+v", r.ended)
 	must(want.CountFailures > 0, r.failures == float64(want.CountFailures), "%v failures counted, want %d", r.failures, want.CountFailures)
 	return errors.Join(errs...)

@@ -4,12 +4,13 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
 // newGate passes connections on to target after it has refused some. A refused
 // one is reset before it can ask anything.
-func newGate(t *testing.T, target string, refusals int, refused *int) string {
+func newGate(t *testing.T, target string, refusals int, refused *atomic.Int32) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -34,7 +35,7 @@ func newGate(t *testing.T, target string, refusals int, refused *int) string {
 				return
 			}
 			if n < refusals {
-				*refused++
+				refused.Add(1)
 				if tcp, ok := c.(*net.TCPConn); ok {
 					_ = tcp.SetLinger(0)
 				}
