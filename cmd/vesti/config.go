@@ -34,6 +34,7 @@ type Config struct {
 	TimeZone       string
 	LogLevel       string
 	LogJSON        bool
+	Memory         ByteSize
 
 	Directions []ledger.Direction
 
@@ -104,6 +105,7 @@ func (c *Config) settings() []setting {
 		{key: "web.external_url", doc: "address that browsers use where a proxy stands in front, such as https://desk.example.org/vesti; empty for none", value: &c.ExternalURL},
 		{key: "web.trusted_proxies", doc: "networks whose X-Forwarded-For is believed, by comma, such as 127.0.0.0/8", value: &c.TrustedProxies},
 		{key: "web.metrics_public", doc: "serve /metrics without a password", value: &c.MetricsPublic},
+		{key: "memory", doc: "memory that vesti keeps to where it can, files that the system caches aside; GOMEMLIMIT goes before it", value: &c.Memory},
 		{key: "log.level", doc: "debug, info, warn or error", value: &c.LogLevel},
 		{key: "log.json", doc: "write the log as JSON lines", value: &c.LogJSON},
 
@@ -156,6 +158,7 @@ func defaultConfig() Config {
 
 		Listen:   "127.0.0.1:8080",
 		LogLevel: "info",
+		Memory:   512 << 20,
 
 		Durability:  "durable",
 		Lease:       2 * time.Minute,
@@ -482,6 +485,7 @@ func (c *Config) check() error {
 		{"llm.workers", float64(c.LLMWorkers), 1, 256},
 		{"llm.context", float64(c.LLMContext), 512, 1 << 20},
 		{"ledger.free_space", float64(c.FreeSpace), 64 << 20, 1 << 60},
+		{"memory", float64(c.Memory), 128 << 20, 1 << 50},
 		{"ledger.max_attempts", float64(c.MaxAttempts), 1, 1000},
 		{"ledger.lease", c.Lease.Seconds(), 1, 86400},
 		{"crawl.concurrency", float64(c.CrawlConcurrency), 1, 1024},
