@@ -54,6 +54,15 @@ type Fold interface {
 	Close() error
 }
 
+// Fragile is a Fold that may break between two calls of Apply, as one with
+// files of its own does. The runner replaces it then without waiting for events.
+type Fragile interface {
+	// Broken is closed when the fold is beyond use.
+	Broken() <-chan struct{}
+	// Err is why, and matches ErrDamaged; nil until then.
+	Err() error
+}
+
 // Status is how far a projection is.
 type Status struct {
 	Name       string
@@ -62,4 +71,17 @@ type Status struct {
 	Rebuilding bool       // a new generation is being built
 	Building   ledger.Seq // how far that one is; zero without one
 	Error      string     // why it stands still; "" while it moves
+}
+
+// Built is how much of a generation that is being built is there, 0 to 1; 1
+// where none is.
+func (s Status) Built() float64 {
+	if !s.Rebuilding {
+		return 1
+	}
+	done := s.Seq
+	if s.Building > 0 {
+		done = s.Building
+	}
+	return float64(done) / float64(max(1, uint64(s.Seq)+s.Lag))
 }

@@ -133,6 +133,10 @@ func (s *slot) switchTo(ctx context.Context, fresh *live) error {
 	s.record = next
 	s.projection.Serve(fresh.fold)
 	s.serving = fresh
+	select {
+	case s.replaced <- struct{}{}:
+	default:
+	}
 	if err := errors.Join(old.fold.Close(), s.discard(ctx, old.generation, false)); err != nil {
 		s.logger.Warn("the old generation is left behind", "error", err)
 	}

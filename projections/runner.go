@@ -17,6 +17,7 @@ const (
 	batchEvents = 1000
 	retryMin    = time.Second
 	retryMax    = time.Minute
+	sayEvery    = 10 * time.Second // while a projection is being built
 )
 
 // Errors of a Runner.
@@ -69,7 +70,7 @@ func New(o Options) (*Runner, error) {
 		names[name] = true
 		r.slots = append(r.slots, &slot{
 			runner: r, projection: p, spec: p.Spec(), catalogue: catalogue,
-			logger: o.Logger.With("projection", name), opened: make(chan struct{}),
+			logger: o.Logger.With("projection", name), opened: make(chan struct{}), replaced: make(chan struct{}, 1),
 		})
 	}
 	return r, nil

@@ -23,12 +23,14 @@ type slot struct {
 	logger     *slog.Logger
 	opened     chan struct{} // closed once something serves
 	builds     sync.Mutex    // held by the one who builds beside
+	replaced   chan struct{} // holds one where another fold serves than the one that is watched
 
 	// feed is held while events are applied to what serves and while that is
 	// replaced.
 	feed    sync.Mutex
-	record  record // guarded by feed
-	serving *live  // guarded by feed
+	record  record    // guarded by feed
+	serving *live     // guarded by feed
+	said    time.Time // when the log last heard how far a build is; guarded by feed
 
 	mu  sync.Mutex // guards now
 	now Status
@@ -214,7 +216,34 @@ func (s *slot) follow(ctx context.Context) error {
 	if err != nil || moved {
 		return err
 	}
-	return s.runner.log.Wait(ctx, seq)
+	return s.await(ctx, seq)
+}
+
+// await waits for an event after seq, or until what serves has broken.
+func (s *slot) await(ctx context.Context, seq ledger.Seq) error {
+	s.feed.Lock()
+	fragile, ok := s.serving.fold.(Fragile)
+	s.feed.Unlock()
+	if !ok {
+		return s.runner.log.Wait(ctx, seq)
+	}
+	waiting, stop := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-fragile.Broken():
+		case <-s.replaced:
+		case <-waiting.Done():
+		}
+		stop()
+	})
+	err := s.runner.log.Wait(waiting, seq)
+	stop()
+	watch.Wait()
+	if ctx.Err() == nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }
 
 // step applies one batch to what serves.
@@ -225,6 +254,9 @@ func (s *slot) step(ctx context.Context) (ledger.Seq, bool, error) {
 		if err := s.serveNew(ctx); err != nil {
 			return 0, false, err
 		}
+	}
+	if fragile, ok := s.serving.fold.(Fragile); ok && fragile.Err() != nil {
+		return 0, true, s.replaceDamaged(ctx, fragile.Err())
 	}
 	moved, err := s.feedOne(ctx, s.serving.fold)
 	if errors.Is(err, ErrDamaged) {
@@ -239,6 +271,10 @@ func (s *slot) step(ctx context.Context) (ledger.Seq, bool, error) {
 			return 0, false, err
 		}
 		s.logger.Info("projection has caught up", "seq", seq)
+	}
+	if s.building() && time.Since(s.said) >= sayEvery {
+		s.said = time.Now()
+		s.logger.Info("projection is being built", "seq", seq, "head", s.runner.log.Head())
 	}
 	s.note(func(st *Status) { st.Seq, st.Rebuilding = seq, s.building() || st.Building > 0 })
 	s.runner.progress.wake()
@@ -283,8 +319,13 @@ func apply(ctx context.Context, fold Fold, events []ledger.Event, through ledger
 	return apply(ctx, fold, events[half:], through)
 }
 
-// replaceDamaged begins anew in place of a fold that broke while it served.
+// replaceDamaged begins anew in place of a fold that broke while it served,
+// unless one is being built beside it, which will take its place.
 func (s *slot) replaceDamaged(ctx context.Context, cause error) error {
+	if !s.builds.TryLock() {
+		return fmt.Errorf("wait for the rebuild that is under way: %w", cause)
+	}
+	defer s.builds.Unlock()
 	s.logger.Warn("projection broke and is set aside; it is rebuilt from the ledger, which is untouched", "error", cause)
 	broken := s.serving
 	s.serving = nil
@@ -306,6 +347,7 @@ func (s *slot) serveNew(ctx context.Context) error {
 	}
 	s.serving = fresh
 	s.projection.Serve(fresh.fold)
+	s.said = time.Now()
 	s.logger.Info("projection is built from the ledger", "head", s.runner.log.Head())
 	s.note(func(st *Status) { st.Seq, st.Rebuilding = fresh.fold.Checkpoint(), true })
 	return nil

@@ -138,6 +138,10 @@ func (c *call) search(ctx context.Context, a *App, r search.Request) error {
 				h.Source, orDash(string(h.Direction)), h.Heading, h.URL, h.Snippet)
 		}
 		for _, n := range out.Notes {
+			if n.Reason == search.NoteRebuilding {
+				fmt.Fprintf(w, "the search index is being built, %s is there: some posts are not found yet\n", strings.Join(n.Parts, ", "))
+				continue
+			}
 			fmt.Fprintf(w, "note on the query: %s %s\n", n.Reason, strings.Join(n.Parts, ", "))
 		}
 		fmt.Fprintf(w, "%d found, %d shown\n", out.Total, len(out.Hits))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vesti.nixg.ru/ledger"
+	"vesti.nixg.ru/projections"
 	"vesti.nixg.ru/projections/posts"
 )
 
@@ -66,14 +67,21 @@ func (s *Search) page(ctx context.Context, q *query, r posts.Request, out *Resul
 		return s.posts.List(ctx, r)
 	}
 	f := s.serving.Load()
-	if f == nil {
-		out.note(NoteRebuilding)
+	if f == nil || f.health.err() != nil {
+		out.noteBuilding(0)
 		return posts.Page{}, nil
+	}
+	if done := f.Checkpoint(); done < f.target {
+		out.noteBuilding(100 * uint64(done) / uint64(f.target))
 	}
 	limited, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()
 	scored := r.Sort == posts.ByRelevance
 	got, err := f.match(limited, q.root, scored)
+	if errors.Is(err, projections.ErrDamaged) { // found out by this search; the runner builds it anew
+		out.noteBuilding(0)
+		return posts.Page{}, nil
+	}
 	if err != nil {
 		return posts.Page{}, err
 	}
@@ -143,6 +151,11 @@ func (s *Search) hits(ctx context.Context, root node, page posts.Page) ([]Hit, e
 		hits = append(hits, h)
 	}
 	return hits, nil
+}
+
+// noteBuilding says that so much of the index is there, in percent.
+func (r *Result) noteBuilding(percent uint64) {
+	r.Notes = append(r.Notes, Note{Reason: NoteRebuilding, Part: fmt.Sprintf("%d %%", percent)})
 }
 
 func (r *Result) note(reason NoteReason) { r.Notes = append(r.Notes, Note{Reason: reason}) }

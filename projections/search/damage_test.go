@@ -181,6 +181,99 @@ func overwrite(path string, at int64, with []byte) error {
 	return errors.Join(err, f.Close())
 }
 
+// TestDamageWhileItServes: an index that is damaged under a running process is
+// built anew without a restart and without new events. No search fails
+// meanwhile: it finds everything, or says that the index is being built.
+func TestDamageWhileItServes(t *testing.T) {
+	for name, damage := range map[string]func(t *testing.T, dir string) error{
+		"segments cut":   eachSegment(func(path string) error { return os.Truncate(path, 500) }),
+		"segments empty": eachSegment(func(path string) error { return os.Truncate(path, 0) }),
+		"segments gone":  eachSegment(os.Remove),
+		"root cut":       func(_ *testing.T, dir string) error { return os.Truncate(filepath.Join(dir, "1/root.bolt"), 3000) },
+		"root gone":      func(_ *testing.T, dir string) error { return os.Remove(filepath.Join(dir, "1/root.bolt")) },
+		"folder gone":    func(_ *testing.T, dir string) error { return os.RemoveAll(filepath.Join(dir, "1")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			log := filled(t, dir)
+			s := start(t, log, dir)
+			s.settle(t, log)
+			if got := s.total(t, "новость"); got != 120 {
+				t.Fatalf("%d posts found before the damage", got)
+			}
+			if err := damage(t, dir); err != nil {
+				t.Fatal(err)
+			}
+			noted := false
+			for _, query := range []string{"новость", "нов*", `"новость"`} {
+				s.untilHealed(t, query, &noted)
+			}
+			if !noted {
+				t.Error("no answer said that the index was being built")
+			}
+			if _, err := log.Append(t.Context(), ledgertest.Items("d", 10)); err != nil {
+				t.Fatal(err)
+			}
+			s.settle(t, log)
+			if got := s.total(t, "новость"); got != 130 {
+				t.Errorf("%d posts found after more came, want 130", got)
+			}
+		})
+	}
+}
+
+// untilHealed asks until all is found, and wants an honest answer each time.
+func (s *session) untilHealed(t *testing.T, query string, noted *bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		r, err := s.search.Search(ctx, search.Request{Query: query})
+		if err != nil {
+			t.Fatalf("%q: %v\n%s", query, err, s.logged)
+		}
+		building := slices.ContainsFunc(r.Notes, func(n search.Note) bool { return n.Reason == search.NoteRebuilding })
+		*noted = *noted || building
+		if r.Total == 120 && !building {
+			return
+		}
+		if !building {
+			t.Fatalf("%q: %d posts found, and nothing is said of it", query, r.Total)
+		}
+		<-tick.C
+	}
+}
+
+// TestDamageIsFoundUnasked: nobody has to search for it.
+func TestDamageIsFoundUnasked(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	log := filled(t, dir)
+	s := start(t, log, dir)
+	s.settle(t, log)
+	if got := s.total(t, "новость"); got != 120 {
+		t.Fatalf("%d posts found before the damage", got)
+	}
+	if err := eachSegment(os.Remove)(t, dir); err != nil {
+		t.Fatal(err)
+	}
+	deadline, tick := time.After(time.Minute), time.NewTicker(50*time.Millisecond)
+	defer tick.Stop()
+	for !strings.Contains(s.logged.String(), "projection has caught up") {
+		select {
+		case <-deadline:
+			t.Fatalf("the index was not built anew\n%s", s.logged)
+		case <-tick.C:
+		}
+	}
+	if got := s.total(t, "новость"); got != 120 {
+		t.Errorf("%d posts found, want 120", got)
+	}
+}
+
 func TestDamageIsSaidAndSetAside(t *testing.T) {
 	dir := t.TempDir()
 	log := filled(t, dir)

@@ -22,9 +22,21 @@ type health struct {
 	cause error      // why the index is broken; nil while it works
 	last  error      // the newest error that was not the end of it
 	ch    chan struct{}
+
+	doubts chan struct{} // holds one when something went wrong that damage may explain
 }
 
-func newHealth(logger *slog.Logger) *health { return &health{logger: logger, ch: make(chan struct{})} }
+func newHealth(logger *slog.Logger) *health {
+	return &health{logger: logger, ch: make(chan struct{}), doubts: make(chan struct{}, 1)}
+}
+
+// doubt asks for a look at the files.
+func (h *health) doubt() {
+	select {
+	case h.doubts <- struct{}{}:
+	default:
+	}
+}
 
 // broken is closed once the index is beyond use.
 func (h *health) broken() <-chan struct{} { return h.ch }
@@ -55,6 +67,7 @@ func (h *health) report(err error) {
 		h.fail(err)
 		return
 	}
+	h.doubt()
 	h.logger.Warn("search index reports an error and goes on", "error", err)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,12 +91,17 @@ func (h *health) guard(f func() error) (err error) {
 	defer func() {
 		v := recover()
 		if v == nil {
+			if err != nil {
+				h.doubt()
+			}
 			return
 		}
+		h.doubt()
 		h.logger.Error("panic in the index", "panic", v, "stack", string(debug.Stack()))
 		err = fmt.Errorf("the index is damaged or has a defect (%v); \"vesti rebuild search\" builds it again", v)
 		if fault, ok := v.(interface{ Addr() uintptr }); ok {
 			h.fail(fmt.Errorf("reading address %#x of a mapped file failed", fault.Addr()))
+			err = h.err()
 		}
 	}()
 	return f()
@@ -103,6 +121,7 @@ var (
 // returns is called.
 func (h *health) watch(path string) (stop func()) {
 	registerReport.Do(func() {
+		scorch.RegistryEventCallbacks[reportName] = panicOnFault
 		scorch.RegistryAsyncErrorCallbacks[reportName] = func(err error, path string) {
 			if v, ok := reportsByPath.Load(filepath.Clean(path)); ok {
 				v.(*health).report(err)
@@ -112,4 +131,15 @@ func (h *health) watch(path string) (stop func()) {
 	path = filepath.Clean(path)
 	reportsByPath.Store(path, h)
 	return func() { reportsByPath.CompareAndDelete(path, h) }
+}
+
+// panicOnFault makes faults panics on those of bleve's own goroutines that read
+// files, where bleve turns panics into reports. It hears of them before they do.
+func panicOnFault(e scorch.Event) bool {
+	switch e.Kind {
+	case scorch.EventKindPreMergeCheck, scorch.EventKindPersisterProgress, scorch.EventKindPurgerCheck:
+		debug.SetPanicOnFault(true)
+	default: // on the goroutine of whoever called bleve
+	}
+	return true
 }

@@ -44,7 +44,12 @@ type fold struct {
 	stemmer *analyse.Stemmer
 	logger  *slog.Logger
 	health  *health
-	release func() // what the open index holds beside its files
+	release func()     // what the open index holds beside its files
+	target  ledger.Seq // the ledger's head at the opening: until it is reached the index is being built
+
+	files          *files
+	inspecting     sync.WaitGroup
+	stopInspecting func()
 
 	checkpoint atomic.Uint64
 	stored     uint64 // the checkpoint on disk
@@ -204,11 +209,21 @@ func (f *fold) await(ctx context.Context) error {
 	return nil
 }
 
+// Broken implements projections.Fragile.
+func (f *fold) Broken() <-chan struct{} { return f.health.broken() }
+
+// Err implements projections.Fragile.
+func (f *fold) Err() error { return f.health.err() }
+
 // Close implements projections.Fold.
 func (f *fold) Close() error {
 	f.readers.Lock()
 	f.closed = true
 	f.readers.Unlock()
+	if f.stopInspecting != nil { // else the opening failed
+		f.stopInspecting()
+		f.inspecting.Wait()
+	}
 	done := make(chan error, 1)
 	go func() { done <- f.health.guard(f.index.Close) }()
 	select {

@@ -44,6 +44,9 @@ func (f *fold) match(ctx context.Context, root node, scored bool) (found, error)
 		if err != nil {
 			return err
 		}
+		if err := f.look(reader); err != nil {
+			return errors.Join(err, reader.Close())
+		}
 		e := &evaluator{ctx: ctx, reader: reader}
 		hits, err := e.run(root)
 		if err == nil && scored {

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -47,6 +48,11 @@ func openFold(dir string, texts Texts, stemmer *analyse.Stemmer, logger *slog.Lo
 	if err := f.health.guard(func() error { return f.open(dir) }); err != nil {
 		return nil, classified(dir, err)
 	}
+	f.target = texts.Head()
+	f.files = newFiles(dir)
+	ctx, stop := context.WithCancel(context.Background())
+	f.stopInspecting = stop
+	f.inspecting.Go(func() { f.inspect(ctx) })
 	return f, nil
 }
 
@@ -61,6 +67,7 @@ func (f *fold) open(dir string) error {
 		"path":                   dir,
 		"bolt_timeout":           lockPatience.String(),
 		"asyncErrorCallbackName": reportName,
+		"eventCallbackName":      reportName,
 	}, queue)
 	if err != nil {
 		f.release()

@@ -77,7 +77,7 @@ type Segment struct {
 // Note says that a part of the query was not followed.
 type Note struct {
 	Reason NoteReason
-	Part   string // of the query, as typed
+	Part   string // of the query, as typed; but see NoteRebuilding
 }
 
 // NoteReason is why a part of a query was left out, from a closed set.
@@ -93,12 +93,13 @@ const (
 	NoteRelaxed    NoteReason = "relaxed"    // no post has every word: these have some of them
 	NotePartial    NoteReason = "partial"    // so many words begin so that only the frequent ones were searched
 	NoteTimeout    NoteReason = "timeout"    // these were found until the time was over
-	NoteRebuilding NoteReason = "rebuilding" // the index is not there yet
+	NoteRebuilding NoteReason = "rebuilding" // the index is being built; Part is how much is there, "42 %"
 )
 
-// Texts gives posts with their newest texts.
+// Texts gives posts with their newest texts, and the last event there is.
 type Texts interface {
 	Post(ctx context.Context, num ledger.PostNum) (ledger.Post, error)
+	Head() ledger.Seq
 }
 
 // Options are what a Search needs.
