@@ -38,6 +38,7 @@ func TestOddAnswers(t *testing.T) {
 		{name: "cut within the summary", script: []step{said(valid[:len(valid)-30])}, want: ledger.CauseTruncated, asked: 2},
 		{name: "two directions", script: []step{said(strings.Replace(valid, `"linux"`, `["linux","tech"]`, 1))}, want: ledger.CauseBadReply, asked: 2},
 		{name: "the schema itself", script: []step{said(`{"type":"object","properties":{"direction":{"type":"string"}}}`)}, want: ledger.CauseBadReply, asked: 2},
+		{name: "a direction in quotes, with a full stop", script: []step{said(strings.Replace(valid, `"linux"`, `"«Linux»."`, 1))}, asked: 1},
 		{name: "a fraction", script: []step{said(strings.Replace(valid, "93", "93.0", 1))}, asked: 1},
 		{name: "below nothing", script: []step{said(strings.Replace(valid, "93", "-1", 1))}, want: ledger.CauseBadReply, asked: 2},
 		{name: "null", script: []step{said("null")}, want: ledger.CauseBadReply, asked: 2},

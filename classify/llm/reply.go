@@ -151,7 +151,7 @@ func objectIn(content string) (string, error) {
 }
 
 func (c check) direction(said string) (ledger.Direction, error) {
-	said = strings.ToLower(strings.TrimSpace(said))
+	said = strings.ToLower(strings.TrimFunc(said, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(".,:;!\"'`*«»“”", r) }))
 	if said == none {
 		return "", nil
 	}
