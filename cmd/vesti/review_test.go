@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -15,10 +16,14 @@ import (
 func TestReview(t *testing.T) {
 	d := newDesk(t)
 	d.sources(oneSource(staticFeed(t, 1).URL))
-	d.do(exitDone, "crawl", "--all")
-	d.do(exitDone, "work")
+	s := d.serve()
 	var found searchResult
-	d.json(exitDone, &found, "search", "kernel")
+	eventually(t, "the post is judged", func() error {
+		if d.json(exitDone, &found, "search", "kernel", "--direction", "linux"); found.Total != 1 {
+			return fmt.Errorf("%d posts", found.Total)
+		}
+		return nil
+	})
 	id := found.Hits[0].ID.String()
 	d.write("other.yaml", "version: 1\ndirections:\n  games:\n    - {rule: test, weight: 9, keywords: [kernel]}\n")
 	reclassify := func(judged int) {
@@ -49,10 +54,12 @@ func TestReview(t *testing.T) {
 		if said.Verdict != tt.verdict || said.Direction != tt.direction {
 			t.Errorf("review %s: %+v", tt.args, said)
 		}
-		d.json(exitDone, &found, "search", "kernel", "--direction", string(tt.shown))
-		if found.Total != 1 {
-			t.Errorf("after review %s the post is not in %s", tt.args, tt.shown)
-		}
+		eventually(t, fmt.Sprintf("after review %s the post is in %s", tt.args, tt.shown), func() error {
+			if d.json(exitDone, &found, "search", "kernel", "--direction", string(tt.shown)); found.Total != 1 {
+				return fmt.Errorf("%d posts", found.Total)
+			}
+			return nil
+		})
 		if tt.verdict != ledger.VerdictNone || tt.direction != "" {
 			reclassify(0)
 		}
@@ -62,11 +69,16 @@ func TestReview(t *testing.T) {
 			t.Errorf("review %s: exit code %d, %s", wrong, e.code, e.stderr)
 		}
 	}
-	if e := d.try("review", "ffffffffffff", "--pick"); e.code != exitFailed {
+	if e := d.try("review", "ffffffffffff", "--pick"); e.code != exitUsage || !strings.Contains(e.stderr, "ffffffffffff") {
 		t.Errorf("review of no post: exit code %d, %s", e.code, e.stderr)
 	}
 	d.do(exitDone, "review", id, "--undo")
 	reclassify(1)
+	log := d.do(exitDone, "log", id).stdout
+	if strings.Count(log, "PostReviewed") != 6 || !strings.Contains(log, "a duplicate") {
+		t.Errorf("the history:\n%s", log)
+	}
+	s.stop()
 	inApp(t, d, func(ctx context.Context, a *App) {
 		num, err := a.log.FindPost(ctx, id)
 		if err != nil {
@@ -76,7 +88,4 @@ func TestReview(t *testing.T) {
 			t.Errorf("in the end %+v, %v", p.State, err)
 		}
 	})
-	if log := d.do(exitDone, "log", id).stdout; strings.Count(log, "PostReviewed") != 6 || !strings.Contains(log, "a duplicate") {
-		t.Errorf("the history:\n%s", log)
-	}
 }
