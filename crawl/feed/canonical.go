@@ -3,6 +3,8 @@ package feed
 import (
 	"net/url"
 	"strings"
+
+	"golang.org/x/net/idna"
 )
 
 // CanonicalURL returns the form of a web address that addresses are compared
@@ -50,9 +52,21 @@ func canonicalAuthority(scheme, authority string) string {
 	}
 	host := strings.ToLower(authority)
 	port := map[string]string{"http": ":80", "https": ":443"}[scheme]
-	host = strings.TrimSuffix(strings.TrimSuffix(host, port), ":")
+	for before := ""; before != host; { // "a:80:" and worse: what is canonical stays so
+		before = host
+		host = strings.TrimRight(strings.TrimSuffix(host, port), ":")
+	}
 	if host == "" {
 		return ""
+	}
+	if !isASCII(host) { // "пример.рф" and "xn--e1afmkfd.xn--p1ai" are one host
+		name, rest, hasPort := strings.Cut(host, ":")
+		if ascii, err := idna.Lookup.ToASCII(name); err == nil && isASCII(ascii) {
+			host = ascii
+			if hasPort {
+				host += ":" + rest
+			}
+		}
 	}
 	return user + host
 }

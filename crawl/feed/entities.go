@@ -4,6 +4,7 @@ import (
 	"html"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -88,6 +89,9 @@ func (e *entities) reference(s string) (text string, length int) {
 	}
 	name := s[1:end]
 	if name[0] == '#' {
+		if r, n := surrogates(s); n > 0 {
+			return r, n
+		}
 		if r, ok := numeric(name[1:]); ok {
 			return r, end + 1
 		}
@@ -120,11 +124,7 @@ func (e *entities) reference(s string) (text string, length int) {
 // numeric resolves the number of a character reference. Controls vanish, and
 // the numbers 128 to 159 are read as windows-1252, as browsers do.
 func numeric(digits string) (string, bool) {
-	base := 10
-	if len(digits) > 1 && digits[0]|0x20 == 'x' {
-		digits, base = digits[1:], 16
-	}
-	n, err := strconv.ParseUint(digits, base, 32)
+	n, err := number32(digits)
 	if err != nil {
 		return "", false
 	}
@@ -136,6 +136,36 @@ func numeric(digits string) (string, bool) {
 	default:
 		return string(r), true
 	}
+}
+
+func number32(digits string) (uint64, error) {
+	if len(digits) > 1 && digits[0]|0x20 == 'x' {
+		return strconv.ParseUint(digits[1:], 16, 32) //nolint:wrapcheck // says no more than that it is no number
+	}
+	return strconv.ParseUint(digits, 10, 32) //nolint:wrapcheck // the same
+}
+
+// surrogates resolves two references in a row to the halves of a character, as
+// programs write emoji that think in UTF-16. length is 0 for anything else.
+func surrogates(s string) (text string, length int) {
+	high, rest, ok := strings.Cut(s[:min(len(s), 2*maxReference)], ";")
+	if !ok || !strings.HasPrefix(rest, "&#") {
+		return "", 0
+	}
+	low, _, ok := strings.Cut(rest, ";")
+	if !ok {
+		return "", 0
+	}
+	h, errHigh := number32(high[2:])
+	l, errLow := number32(low[2:])
+	if errHigh != nil || errLow != nil || h >= 0xDC00 || !utf16.IsSurrogate(rune(h)) {
+		return "", 0
+	}
+	r := utf16.DecodeRune(rune(h), rune(l))
+	if r == utf8.RuneError {
+		return "", 0
+	}
+	return string(r), len(high) + len(low) + 2
 }
 
 // isXMLChar reports whether r may stand in the text of a document. Two private

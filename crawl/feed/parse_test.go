@@ -103,6 +103,8 @@ func TestTitlesOfRSS(t *testing.T) {
 		"&#1053;&#1086;&#1074;&#1086;&#1077;":         "Новое",
 		"How to write &amp;lt; in HTML":               "How to write < in HTML",
 		"<![CDATA[&amp;quot;x&amp;quot; &#8212; y]]>": `"x" — y`,
+		"a &#55357;&#56832; b &#xD83D;&#xDE00; c":     "a 😀 b 😀 c",
+		"a &#55357; b &#56832;&#55357; c":             "a b c",
 		"50% off &nbsp; now":                          "50% off now",
 	} {
 		d := mustParse(t, "<rss><channel><item><title>"+in+"</title></item></channel></rss>")
@@ -141,6 +143,31 @@ func TestLinks(t *testing.T) {
 	} {
 		if got := mustParse(t, c.doc).Entries[0].Link; got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestCanonicalURL(t *testing.T) {
+	for in, want := range map[string]string{
+		"HTTPS://Site.Example.org:443/A/b?utm_source=rss&id=7&UTM_medium=x#top": "https://site.example.org/A/b?id=7",
+		"http://a.example.org":                                     "http://a.example.org/",
+		"http://a.example.org:8080/?ref=rss":                       "http://a.example.org:8080/",
+		"http://a.example.org/?b=2&fbclid=1&a=1&":                  "http://a.example.org/?b=2&a=1",
+		"http://a.example.org/?gclid=1&yclid=2&_openstat=3&page=4": "http://a.example.org/?page=4",
+		"http://a.example.org/#!/post/1":                           "http://a.example.org/#!/post/1",
+		"http://a.example.org/#/post/1":                            "http://a.example.org/#/post/1",
+		"http://a.example.org/?reference=1&preferred=2":            "http://a.example.org/?reference=1&preferred=2",
+		"http://Пример.example:80/щи?q=борщ":                       "http://xn--e1afmkfd.example/%D1%89%D0%B8?q=%D0%B1%D0%BE%D1%80%D1%89",
+		"http://пример.example:8080/":                              "http://xn--e1afmkfd.example:8080/",
+		"http://xn--e1afmkfd.example/%D1%89%D0%B8":                 "http://xn--e1afmkfd.example/%D1%89%D0%B8",
+		"http://u:p@a.example.org/":                                "http://u:p@a.example.org/",
+		"http://[2606:4700::1111]:80/":                             "http://[2606:4700::1111]/",
+		"http://a.example.org:80:80:/":                             "http://a.example.org/",
+		"ftp://a.example.org/":                                     "",
+		"N/A":                                                      "",
+	} {
+		if got := CanonicalURL(in); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
 		}
 	}
 }
