@@ -40,14 +40,18 @@ type Options struct {
 	Log         Log
 	Stores      Stores // where the runner notes which generation serves
 	Projections []Projection
-	Logger      *slog.Logger          // nil discards
-	Registerer  prometheus.Registerer // nil registers nothing
+	// Space is asked before many events are applied at once, as in a build: an
+	// error, of a disk that is nearly full, makes it wait. Nil is never asked.
+	Space      func() error
+	Logger     *slog.Logger          // nil discards
+	Registerer prometheus.Registerer // nil registers nothing
 }
 
 // Runner feeds projections. Its methods are safe for concurrent use.
 type Runner struct {
 	log      Log
 	logger   *slog.Logger
+	space    func() error
 	slots    []*slot
 	progress *broadcast
 	metrics  *metrics
@@ -58,7 +62,10 @@ func New(o Options) (*Runner, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	r := &Runner{log: o.Log, logger: o.Logger, progress: newBroadcast()}
+	if o.Space == nil {
+		o.Space = func() error { return nil }
+	}
+	r := &Runner{log: o.Log, logger: o.Logger, space: o.Space, progress: newBroadcast()}
 	r.metrics = newMetrics(o.Registerer, r.Status)
 	catalogue := catalogue{store: o.Stores(ledger.DerivedNamespace + "generations")}
 	names := map[string]bool{}

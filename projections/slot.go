@@ -291,6 +291,11 @@ func (s *slot) feedOne(ctx context.Context, fold Fold) (bool, error) {
 	if after >= head {
 		return false, nil
 	}
+	if uint64(head-after) > batchEvents {
+		if err := s.runner.space(); err != nil {
+			return false, err
+		}
+	}
 	events, err := s.runner.log.Read(ctx, after, batchEvents)
 	if err != nil {
 		return false, fmt.Errorf("read the ledger after event %d: %w", after, err)

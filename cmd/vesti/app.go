@@ -119,8 +119,14 @@ func (a *App) run(ctx context.Context, f func(context.Context) error) error {
 	return errors.Join(err, <-fed)
 }
 
-// catchUp waits until the projections show all that the ledger has.
+// catchUp waits until the projections show all that the ledger has. On a disk
+// below its floor it does not wait for long: what is far behind stays there.
 func (a *App) catchUp(ctx context.Context) error {
+	if err := a.space(); err != nil {
+		a.logger.Warn("some views may be behind", "error", err)
+		a.settle(ctx)
+		return nil
+	}
 	if err := a.runner.CatchUp(ctx, a.log.Head()); err != nil {
 		return fmt.Errorf("wait for projections: %w", err)
 	}
@@ -132,7 +138,7 @@ func (a *App) catchUp(ctx context.Context) error {
 func (a *App) settle(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	_ = a.catchUp(ctx) // late is no failure: the change itself is durable
+	_ = a.runner.CatchUp(ctx, a.log.Head()) // late is no failure: the change itself is durable
 }
 
 func newLogger(cfg Config, w io.Writer) *slog.Logger {
@@ -245,6 +251,7 @@ func (a *App) buildProjections() error {
 	a.runner, err = projections.New(projections.Options{
 		Log:         a.log,
 		Stores:      stores,
+		Space:       a.space,
 		Projections: []projections.Projection{a.queue, a.sources, a.posts, a.search},
 		Logger:      a.logger.With("part", "projections"),
 		Registerer:  a.registry,

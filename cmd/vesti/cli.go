@@ -283,7 +283,7 @@ func explain(err error) string {
 	case errors.Is(err, ledger.ErrLocked):
 		return err.Error() + "; stop that process, or name another folder with --data"
 	case errors.Is(err, ledger.ErrNoSpace):
-		return err.Error() + "; free some space, or lower ledger.free_space"
+		return err.Error() + "; free some space, or lower ledger.free_space (to 64MiB at the least)"
 	case errors.Is(err, ledger.ErrNewer):
 		return err.Error() + "; use that version, or a copy made by it with \"vesti backup\""
 	default:

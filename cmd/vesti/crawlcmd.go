@@ -78,6 +78,9 @@ func (c *call) crawl(ctx context.Context, a *App, sel crawl.Selection, dry bool)
 	if err := a.checkDirection(sel.Direction); err != nil {
 		return err
 	}
+	if err := a.space(); err != nil && !dry {
+		return err
+	}
 	sum, err := a.crawler.RunOnce(ctx, sel, crawl.Once{DryRun: dry, Progress: c.runProgress()})
 	if err != nil {
 		return asUsage(err)

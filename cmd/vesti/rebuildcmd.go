@@ -30,6 +30,9 @@ serve until the new ones have caught up. "vesti status" lists the projections.`,
 						return usagef("no projection is called %q; there are %s", name, strings.Join(a.runner.Names(), ", "))
 					}
 				}
+				if err := a.space(); err != nil {
+					return err
+				}
 				for _, name := range names {
 					if err := c.rebuild(ctx, a, name); err != nil {
 						return err

@@ -113,6 +113,11 @@ func (a *App) ready() error {
 	if err := a.log.Err(); err != nil {
 		return err
 	}
+	return a.space()
+}
+
+// space matches ledger.ErrNoSpace on a disk below the floor.
+func (a *App) space() error {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(a.cfg.Data, &disk); err != nil {
 		return fmt.Errorf("look at the disk: %w", err)

@@ -33,9 +33,12 @@ func (l *Log) Append(ctx context.Context, items []ledger.Item) ([]ledger.Appende
 		return nil, err
 	}
 	news := make([]*arrival, len(items))
+	bytes := 0
 	for i := range items {
 		news[i] = l.arrive(items[i])
+		bytes += len(news[i].payload) + len(news[i].body)
 	}
+	l.space.spend(l.opts, bytes)
 	done := make(chan error, 1)
 	r := &request{
 		steps: len(news),

@@ -48,7 +48,8 @@ type Log struct {
 
 // Open opens the store in o.Dir, or makes one. It returns an error matching
 // ledger.ErrLocked while another process has it, ledger.ErrNewer for a format
-// of a later version, ledger.ErrReadOnly for a folder that cannot be written.
+// of a later version, ledger.ErrReadOnly for a folder that cannot be written,
+// ledger.ErrNoSpace for a disk without the room that opening takes.
 // Claims of the process that had it before are void: their posts can be claimed
 // again. ctx ends an upgrade, which goes on with the next Open.
 func Open(ctx context.Context, o Options) (*Log, error) {
@@ -71,6 +72,9 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 
 // open opens Badger and reads what the engine needs to know.
 func open(ctx context.Context, o Options) (*Log, error) {
+	if err := new(space).checkOpening(o); err != nil {
+		return nil, err
+	}
 	db, err := openBadger(o)
 	if err != nil {
 		return nil, err

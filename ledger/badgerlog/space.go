@@ -19,12 +19,35 @@ type space struct {
 func (s *space) look(o Options) {
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(o.Dir, &fs); err != nil {
+		s.free.Store(1 << 60)
 		s.low.Store(false)
 		return
 	}
 	free := int64(fs.Bavail) * fs.Bsize
 	s.free.Store(free)
 	s.low.Store(o.FreeSpaceFloor > 0 && free < o.FreeSpaceFloor)
+}
+
+// spend takes what is about to be written off what was free at the last look,
+// so that a fast writer does not pass the floor between two looks. Everything
+// is written about three times: ahead, as a table, and once more when tables
+// are merged.
+func (s *space) spend(o Options, n int) {
+	if left := s.free.Add(-3 * int64(n)); o.FreeSpaceFloor > 0 && left < o.FreeSpaceFloor {
+		s.low.Store(true) // until the next look says otherwise
+	}
+}
+
+// checkOpening refuses to open a store on a disk that is as good as full. What
+// opening and closing write, up to four tables, goes to mapped files, where a
+// full disk is no error but ends the process.
+func (s *space) checkOpening(o Options) error {
+	s.look(o)
+	need := min(o.FreeSpaceFloor, 4*o.MemTable)
+	if free := s.free.Load(); o.FreeSpaceFloor > 0 && free < need {
+		return fmt.Errorf("%w: %d MiB free below %s, a store takes %d MiB to open", ledger.ErrNoSpace, free>>20, o.Dir, need>>20)
+	}
+	return nil
 }
 
 // check returns an error matching ledger.ErrNoSpace while no new work is taken.

@@ -185,6 +185,7 @@ func overwrite(path string, at int64, with []byte) error {
 // built anew without a restart and without new events. No search fails
 // meanwhile: it finds everything, or says that the index is being built.
 func TestDamageWhileItServes(t *testing.T) {
+	t.Parallel()
 	for name, damage := range map[string]func(t *testing.T, dir string) error{
 		"segments cut":   eachSegment(func(path string) error { return os.Truncate(path, 500) }),
 		"segments empty": eachSegment(func(path string) error { return os.Truncate(path, 0) }),
@@ -202,6 +203,7 @@ func TestDamageWhileItServes(t *testing.T) {
 			if got := s.total(t, "новость"); got != 120 {
 				t.Fatalf("%d posts found before the damage", got)
 			}
+			merged(t, dir)
 			if err := damage(t, dir); err != nil {
 				t.Fatal(err)
 			}
@@ -220,6 +222,20 @@ func TestDamageWhileItServes(t *testing.T) {
 				t.Errorf("%d posts found after more came, want 130", got)
 			}
 		})
+	}
+}
+
+// merged waits until an open index has stopped merging segments and removing
+// those that it has merged.
+func merged(t *testing.T, dir string) {
+	t.Helper()
+	for before := []string(nil); ; {
+		now := segmentsIn(t, dir)
+		if slices.Equal(before, now) {
+			return
+		}
+		before = now
+		time.Sleep(300 * time.Millisecond) // nothing tells of the end of a merge
 	}
 }
 
@@ -257,6 +273,7 @@ func TestDamageIsFoundUnasked(t *testing.T) {
 	if got := s.total(t, "новость"); got != 120 {
 		t.Fatalf("%d posts found before the damage", got)
 	}
+	merged(t, dir)
 	if err := eachSegment(os.Remove)(t, dir); err != nil {
 		t.Fatal(err)
 	}

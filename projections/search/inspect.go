@@ -79,8 +79,7 @@ func (f *fold) look(reader index.IndexReader) error {
 	if rerr != nil {
 		return rerr
 	}
-	defer newest.Close()
-	if f.lookOnce(newest) == nil {
+	if again := errors.Join(f.lookOnce(newest), newest.Close()); again == nil {
 		return nil // the older one's files are mapped still
 	}
 	f.health.fail(err)
@@ -137,20 +136,24 @@ func (f *fold) inspect(ctx context.Context) {
 func (f *fold) inspectOnce(ctx context.Context, deep bool) error {
 	reader, err := f.index.Reader()
 	if err != nil {
-		return nil //nolint:nilerr // the index is closing
+		return err
 	}
-	defer reader.Close()
-	if err := f.look(reader); err != nil || !deep {
-		return nil //nolint:nilerr // look has told health
+	err = f.look(reader)
+	if err == nil && deep {
+		f.readWhole(ctx, segmentPaths(reader))
 	}
-	for _, path := range segmentPaths(reader) {
+	return errors.Join(err, reader.Close())
+}
+
+func (f *fold) readWhole(ctx context.Context, paths []string) {
+	for _, path := range paths {
 		if ctx.Err() != nil {
-			return nil
+			return
 		}
-		if err := checkSegment(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // merged away meanwhile
+		err := checkSegment(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // merged away meanwhile
 			f.health.fail(fmt.Errorf("segment %s: %w", filepath.Base(path), err))
-			return nil
+			return
 		}
 	}
-	return nil
 }
