@@ -1,8 +1,6 @@
 package queue_test
 
 import (
-	"context"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,37 +9,14 @@ import (
 	"vesti.nixg.ru/ledger/badgerlog"
 	"vesti.nixg.ru/ledger/ledgertest"
 	"vesti.nixg.ru/projections"
+	"vesti.nixg.ru/projections/projectiontest"
 	"vesti.nixg.ru/projections/queue"
 )
 
-func run(t *testing.T, log *badgerlog.Log) (*queue.Queue, *projections.Runner) {
+func run(t *testing.T, log *badgerlog.Log) (*queue.Queue, *projectiontest.Feed) {
 	t.Helper()
 	q := queue.New(log.Store)
-	r, err := projections.New(projections.Options{Log: log, Stores: log.Store, Projections: []projections.Projection{q}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := r.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(func() {
-		cancel()
-		running.Wait()
-	})
-	return q, r
-}
-
-func settle(t *testing.T, log *badgerlog.Log, r *projections.Runner) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if err := r.CatchUp(ctx, log.Head()); err != nil {
-		t.Fatal(err)
-	}
+	return q, projectiontest.Start(t, projections.Options{Log: log, Stores: log.Store, Projections: []projections.Projection{q}})
 }
 
 func claim(t *testing.T, log *badgerlog.Log, n int) []ledger.Claim {
@@ -64,7 +39,7 @@ func TestPendingIsWithoutWhatIsClaimed(t *testing.T) {
 		t.Fatal(err)
 	}
 	claim(t, log, 2)
-	settle(t, log, r)
+	r.Settle()
 	got := q.Counts(time.Now(), log.Queue())
 	if got.Pending != 10 || got.Processing != 2 || got.DoneToday != 0 || got.ByLane[ledger.LaneP1] != 12 {
 		t.Errorf("got %+v, want 10 pending, 2 processing, none done", got)
@@ -86,7 +61,7 @@ func TestParkedByCause(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	settle(t, log, r)
+	r.Settle()
 	got := q.Counts(time.Now(), log.Queue())
 	if got.Parked != 3 || got.ParkedByCause[ledger.CauseBadReply] != 2 || got.ParkedByCause[ledger.CauseTimeout] != 1 || got.Pending != 0 {
 		t.Errorf("got %+v", got)
@@ -120,7 +95,7 @@ func TestTodayFollowsTheZone(t *testing.T) {
 	complete(claims[2])
 	set(time.Date(2026, 3, 11, 0, 0, 0, 0, time.UTC))
 	complete(claims[3])
-	settle(t, log, r)
+	r.Settle()
 	moscow := time.FixedZone("MSK", 3*60*60)
 	nepal := time.FixedZone("NPT", 5*60*60+45*60)
 	for _, c := range []struct {
@@ -156,7 +131,7 @@ func TestReclassificationMovesNothing(t *testing.T) {
 	if _, err := log.Record(t.Context(), ledger.NewEvent(ledger.ActorOperator, c.Post, "", again)); err != nil {
 		t.Fatal(err)
 	}
-	settle(t, log, r)
+	r.Settle()
 	if got := q.Counts(time.Now(), log.Queue()); got.DoneToday != 1 || got.Classified != 1 {
 		t.Errorf("got %+v, want 1 done and 1 classified", got)
 	}

@@ -18,15 +18,15 @@ import (
 	"vesti.nixg.ru/ledger/ledgertest"
 	"vesti.nixg.ru/projections"
 	"vesti.nixg.ru/projections/posts"
+	"vesti.nixg.ru/projections/projectiontest"
 	"vesti.nixg.ru/projections/search"
 )
 
 // session is one run of a search over a ledger.
 type session struct {
 	search *search.Search
-	runner *projections.Runner
+	feed   *projectiontest.Feed
 	logged *lockedBuffer
-	stop   func()
 }
 
 type lockedBuffer struct {
@@ -52,35 +52,10 @@ func start(t *testing.T, log *badgerlog.Log, dir string) *session {
 	logger := slog.New(slog.NewTextHandler(s.logged, nil))
 	list := posts.New(log.Store)
 	s.search = search.New(search.Options{Dir: dir, Texts: log, Posts: list, Logger: logger})
-	var err error
-	s.runner, err = projections.New(projections.Options{
+	s.feed = projectiontest.Start(t, projections.Options{
 		Log: log, Stores: log.Store, Projections: []projections.Projection{list, s.search}, Logger: logger,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := s.runner.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	s.stop = sync.OnceFunc(func() {
-		cancel()
-		running.Wait()
-	})
-	t.Cleanup(s.stop)
 	return s
-}
-
-func (s *session) settle(t *testing.T, log *badgerlog.Log) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if err := s.runner.CatchUp(ctx, log.Head()); err != nil {
-		t.Fatalf("%v: %+v\n%s", err, s.runner.Status(), s.logged)
-	}
 }
 
 func (s *session) total(t *testing.T, query string) int {
@@ -101,12 +76,12 @@ func filled(t *testing.T, dir string) *badgerlog.Log {
 		if _, err := log.Append(t.Context(), ledgertest.Items(source, 40)); err != nil {
 			t.Fatal(err)
 		}
-		s.settle(t, log)
+		s.feed.Settle()
 	}
 	if got := s.total(t, "новость"); got != 120 {
 		t.Fatalf("%d posts found, want 120", got)
 	}
-	s.stop()
+	s.feed.Stop()
 	return log
 }
 
@@ -149,7 +124,7 @@ func TestDamagedIndexIsRebuilt(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := start(t, log, dir)
-			s.settle(t, log)
+			s.feed.Settle()
 			if got := s.total(t, "новость"); got != 120 {
 				t.Errorf("%d posts found after the rebuild, want 120", got)
 			}
@@ -199,7 +174,7 @@ func TestDamageWhileItServes(t *testing.T) {
 			dir := t.TempDir()
 			log := filled(t, dir)
 			s := start(t, log, dir)
-			s.settle(t, log)
+			s.feed.Settle()
 			if got := s.total(t, "новость"); got != 120 {
 				t.Fatalf("%d posts found before the damage", got)
 			}
@@ -217,7 +192,7 @@ func TestDamageWhileItServes(t *testing.T) {
 			if _, err := log.Append(t.Context(), ledgertest.Items("d", 10)); err != nil {
 				t.Fatal(err)
 			}
-			s.settle(t, log)
+			s.feed.Settle()
 			if got := s.total(t, "новость"); got != 130 {
 				t.Errorf("%d posts found after more came, want 130", got)
 			}
@@ -269,7 +244,7 @@ func TestDamageIsFoundUnasked(t *testing.T) {
 	dir := t.TempDir()
 	log := filled(t, dir)
 	s := start(t, log, dir)
-	s.settle(t, log)
+	s.feed.Settle()
 	if got := s.total(t, "новость"); got != 120 {
 		t.Fatalf("%d posts found before the damage", got)
 	}
@@ -298,7 +273,7 @@ func TestDamageIsSaidAndSetAside(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := start(t, log, dir)
-	s.settle(t, log)
+	s.feed.Settle()
 	if said := s.logged.String(); !strings.Contains(said, "damaged") || !strings.Contains(said, "the ledger, which is untouched") {
 		t.Errorf("the log does not say what happened:\n%s", said)
 	}
@@ -347,7 +322,7 @@ func TestForeignFileIsNoDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := start(t, log, dir)
-	s.settle(t, log)
+	s.feed.Settle()
 	if got := s.total(t, "новость"); got != 120 {
 		t.Errorf("%d posts found, want 120", got)
 	}
@@ -376,26 +351,7 @@ func TestUnreadablePostStopsNothing(t *testing.T) {
 	}
 	list := posts.New(log.Store)
 	index := search.New(search.Options{Dir: t.TempDir(), Texts: torn{log, appended[1].Post}, Posts: list})
-	runner, err := projections.New(projections.Options{Log: log, Stores: log.Store, Projections: []projections.Projection{list, index}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := runner.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(func() {
-		cancel()
-		running.Wait()
-	})
-	limited, stop := context.WithTimeout(t.Context(), time.Minute)
-	defer stop()
-	if err := runner.CatchUp(limited, log.Head()); err != nil {
-		t.Fatal(err)
-	}
+	projectiontest.Start(t, projections.Options{Log: log, Stores: log.Store, Projections: []projections.Projection{list, index}}).Settle()
 	for query, want := range map[string]int{"новость": 2, "": 3} {
 		r, err := index.Search(t.Context(), search.Request{Query: query})
 		if err != nil || r.Total != want || len(r.Hits) != want {

@@ -3,7 +3,6 @@ package search_test
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"vesti.nixg.ru/ledger/ledgertest"
 	"vesti.nixg.ru/projections"
 	"vesti.nixg.ru/projections/posts"
+	"vesti.nixg.ru/projections/projectiontest"
 	"vesti.nixg.ru/projections/search"
 )
 
@@ -37,24 +37,9 @@ func attach(t testing.TB, log *badgerlog.Log, dir string) *desk {
 	d := &desk{log: log, nums: map[string]ledger.PostNum{}, ids: map[ledger.PostNum]string{}}
 	list := posts.New(log.Store)
 	d.search = search.New(search.Options{Dir: dir, Texts: log, Posts: list})
-	var err error
-	d.runner, err = projections.New(projections.Options{
+	d.runner = projectiontest.Start(t, projections.Options{
 		Log: log, Stores: log.Store, Projections: []projections.Projection{list, d.search},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := d.runner.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(func() {
-		stop()
-		running.Wait()
-	})
+	}).Runner
 	return d
 }
 

@@ -1,8 +1,6 @@
 package sources_test
 
 import (
-	"context"
-	"sync"
 	"testing"
 	"time"
 
@@ -10,35 +8,14 @@ import (
 	"vesti.nixg.ru/ledger/badgerlog"
 	"vesti.nixg.ru/ledger/ledgertest"
 	"vesti.nixg.ru/projections"
+	"vesti.nixg.ru/projections/projectiontest"
 	"vesti.nixg.ru/projections/sources"
 )
 
-func run(t *testing.T, log *badgerlog.Log) (*sources.Sources, func()) {
+func run(t *testing.T, log *badgerlog.Log) (s *sources.Sources, settle func()) {
 	t.Helper()
-	s := sources.New(log.Store)
-	r, err := projections.New(projections.Options{Log: log, Stores: log.Store, Projections: []projections.Projection{s}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := r.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(func() {
-		cancel()
-		running.Wait()
-	})
-	return s, func() {
-		t.Helper()
-		limited, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if err := r.CatchUp(limited, log.Head()); err != nil {
-			t.Fatal(err)
-		}
-	}
+	s = sources.New(log.Store)
+	return s, projectiontest.Start(t, projections.Options{Log: log, Stores: log.Store, Projections: []projections.Projection{s}}).Settle
 }
 
 func record(t *testing.T, log *badgerlog.Log, source ledger.Slug, payloads ...ledger.Payload) {
