@@ -194,6 +194,9 @@ func (c *call) config() (Config, error) {
 // opened for the time of the call.
 func (c *call) withApp(ctx context.Context, f func(context.Context, *App) error) error {
 	if c.app != nil {
+		if len(c.set) > 0 || c.sourcesFile != "" || c.configFile != "" {
+			c.progress("a server runs on this data folder, and its settings hold: --set, --sources and --config are not heeded")
+		}
 		return f(ctx, c.app)
 	}
 	cfg, err := c.config()

@@ -59,7 +59,11 @@ func TestErrors(t *testing.T) {
 	if e := d.do(exitUsage, "review", "zzz", "--pick"); e.stdout != "" {
 		t.Errorf("for people, on standard output: %q", e.stdout)
 	}
-	d.serve() // the server answers as the command itself does
+	d.serve()
+	if e := d.do(exitDone, "--set", "work.workers=2", "status"); !strings.Contains(e.stderr, "--set, --sources and --config are not heeded") {
+		t.Errorf("a setting beside a running server: %q", e.stderr)
+	}
+	// the server answers as the command itself does
 	for _, i := range []int{3, 4, 7, 13} {
 		tt := tests[i]
 		t.Run("served "+strings.Join(tt.args, " "), func(t *testing.T) { check(t, tt.args, tt.want) })
