@@ -70,7 +70,7 @@ type Report struct {
 	Bytes       int64 // of the decompressed body
 	NotModified bool  // 304, or the same bytes as before
 	Empty       bool  // a valid document without an entry
-	Truncated   bool  // a document that was cut; what was complete is in the counts
+	Truncated   bool  // a document that was cut, or has more entries than are read; what was read is in the counts
 	Validators  ledger.Validators
 	Title       string // the feed's own
 	Cursor      string // how far an incremental source was read; "" leaves the old one

@@ -25,7 +25,7 @@ type Run struct {
 	Revised    int
 	Dropped    int // entries that the source's own rules left out
 	Bytes      int64
-	Truncated  bool // the document was cut; what was complete is kept
+	Truncated  bool // the document was not read whole: cut, or with too many entries; what was complete is kept
 	Next       time.Time
 }
 

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// TestHostileDocumentsTakeLinearTime: a document of several megabytes, made
+// TestHostileDocumentsTakeLinearTime: a long document, made
 // to be slow or to grow, takes a time and memory in proportion to its length.
 // The bounds are for machines under load and with the race detector; quadratic
 // work would take minutes to days, and an entity that multiplies would take all
 // memory.
 func TestHostileDocumentsTakeLinearTime(t *testing.T) {
 	const (
-		size     = 4 << 20
+		size     = hostileSize
 		mostTime = 15 * time.Second
 		mostMiB  = 250 // allocated in all, most of it one after the other
 	)

@@ -11,7 +11,7 @@ import (
 // A long page, made to be slow, is read or refused in a time that one of the
 // extraction's slots can be held for.
 func TestHostilePages(t *testing.T) {
-	const size, most = 4 << 20, 30 * time.Second
+	const size, most = hostileSize, 30 * time.Second
 	body := "<p>" + strings.Repeat("A sentence with commas, names, and numbers. ", 20) + "</p>"
 	for name, piece := range map[string]string{
 		"nested blocks":     "<div>",
