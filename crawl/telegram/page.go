@@ -13,6 +13,8 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
+
+	"vesti.nixg.ru/crawl"
 )
 
 // pageKind is what an address at t.me shows.
@@ -34,6 +36,7 @@ type page struct {
 	Channel  Channel
 	Messages []Message // ascending, service messages among them
 	Broken   int       // blocks of messages that cannot be read
+	Strange  string    // why a history cannot be trusted; "" where it can
 }
 
 var errNotHTML = errors.New("not an HTML page")
@@ -49,11 +52,12 @@ func parsePage(body []byte) (page, error) {
 		return page{}, fmt.Errorf("%w: %w", errNotHTML, err)
 	}
 	doc := goquery.NewDocumentFromNode(root)
-	if doc.Find(".tgme_channel_history").Length() == 0 {
+	history := doc.Find(".tgme_channel_history")
+	if history.Length() == 0 {
 		return page{Kind: landingKind(doc), Channel: Channel{Title: squeeze(doc.Find(".tgme_page_title").First())}}, nil
 	}
 	p := page{Kind: pageHistory, Channel: Channel{Title: channelTitle(doc)}}
-	doc.Find(".tgme_channel_history .tgme_widget_message[data-post]").Each(func(_ int, s *goquery.Selection) {
+	history.Find(".tgme_widget_message[data-post]").Each(func(_ int, s *goquery.Selection) {
 		name, m, ok := parseMessage(s)
 		if !ok {
 			p.Broken++
@@ -66,7 +70,49 @@ func parsePage(body []byte) (page, error) {
 		p.Messages = append(p.Messages, m)
 	})
 	slices.SortStableFunc(p.Messages, func(a, b Message) int { return a.ID - b.ID })
+	p.Strange = strangeness(p, history)
 	return p, nil
+}
+
+// manyPosts without any text or picture among them are no chance.
+const manyPosts = 5
+
+// strangeness tells a history whose markup is no longer the one that is known
+// from a channel that has little to show: nothing may be taken for the end of
+// the history, or for texts that were emptied, only because a class was renamed.
+func strangeness(p page, history *goquery.Selection) string {
+	if len(p.Messages) == 0 {
+		switch {
+		case p.Broken > 0:
+			return fmt.Sprintf("none of its %d messages can be read", p.Broken)
+		case history.Find(".tme_no_messages_found").Length() == 0 && history.Children().Length() > 0:
+			return "it shows neither messages nor that there are none"
+		}
+		return ""
+	}
+	dated := func(m Message) bool { return !m.Date.IsZero() }
+	if !slices.ContainsFunc(p.Messages, dated) {
+		return "none of its messages has a date"
+	}
+	posts, bare := 0, 0
+	for _, m := range p.Messages {
+		if m.Service {
+			continue
+		}
+		posts++
+		if m.bare() {
+			bare++
+		}
+	}
+	if posts >= manyPosts && bare == posts {
+		return fmt.Sprintf("none of its %d posts has a text or media", posts)
+	}
+	return ""
+}
+
+// bare reports whether a preview shows nothing of the message.
+func (m Message) bare() bool {
+	return m.Text == "" && slices.Equal(m.Media, []string{MediaUnsupported})
 }
 
 func channelTitle(doc *goquery.Document) string {
@@ -101,11 +147,15 @@ func landingKind(doc *goquery.Document) pageKind {
 
 // parseMessage reads one block of the history: a message or an album.
 func parseMessage(s *goquery.Selection) (channel string, m Message, ok bool) {
-	channel, id, _ := strings.Cut(s.AttrOr("data-post", ""), "/")
-	m.ID, _ = strconv.Atoi(id)
-	if channel == "" || m.ID <= 0 {
+	channel, number, _ := strings.Cut(s.AttrOr("data-post", ""), "/")
+	id, err := strconv.ParseInt(number, 10, 32) // as wide as Telegram's
+	if err != nil || id <= 0 {
 		return "", Message{}, false
 	}
+	if _, err := crawl.ChannelName(channel); err != nil {
+		return "", Message{}, false
+	}
+	m.ID = int(id)
 	m.Service = s.HasClass("service_message")
 	if date := s.Find(".tgme_widget_message_date time[datetime]"); date.Length() > 0 {
 		m.DateRaw = date.First().AttrOr("datetime", "")
@@ -119,6 +169,9 @@ func parseMessage(s *goquery.Selection) (channel string, m Message, ok bool) {
 	m.Forward = forwardOf(s)
 	m.Members = albumMembers(s, m.ID)
 	m.Media = blockMedia(s)
+	if len(m.Media) == 0 && m.Text == "" && !m.Service {
+		m.Media = []string{MediaUnsupported}
+	}
 	m.Views, m.Rounded = parseCount(squeeze(s.Find(".tgme_widget_message_views").First()))
 	reactions, rounded := sumReactions(s)
 	m.Reactions, m.Rounded = reactions, m.Rounded || rounded
@@ -130,11 +183,13 @@ func parseMessage(s *goquery.Selection) (channel string, m Message, ok bool) {
 // question and options stand for the text that a poll has not.
 func blockText(s *goquery.Selection) string {
 	var parts []string
+	seen := make(map[string]bool)
 	s.Find(".js-message_text").Each(func(_ int, t *goquery.Selection) {
 		if t.Find(".js-message_text").Length() > 0 || t.Closest(".tgme_widget_message_reply").Length() > 0 {
 			return
 		}
-		if text := messageText(t.Nodes[0]); text != "" && !slices.Contains(parts, text) {
+		if text := messageText(t.Nodes[0]); text != "" && !seen[text] {
+			seen[text] = true
 			parts = append(parts, text)
 		}
 	})
@@ -175,7 +230,7 @@ func albumMembers(s *goquery.Selection, first int) []int {
 	var ids []int
 	s.Find(".tgme_widget_message_grouped_wrap [href]").Each(func(_ int, a *goquery.Selection) {
 		link, isMember := strings.CutSuffix(a.AttrOr("href", ""), "?single")
-		if id, err := strconv.Atoi(link[strings.LastIndexByte(link, '/')+1:]); isMember && err == nil && id >= first {
+		if id, err := strconv.Atoi(link[strings.LastIndexByte(link, '/')+1:]); isMember && err == nil && id >= first && id < first+pageSize {
 			ids = append(ids, id)
 		}
 	})
@@ -204,8 +259,7 @@ var mediaClasses = []struct{ selector, kind string }{
 }
 
 // blockMedia are the kinds of a block's media. The notice that a browser
-// cannot play them is in every block and means nothing; a block with neither
-// text nor media shows something that previews do not have.
+// cannot play them is in every block and means nothing.
 func blockMedia(s *goquery.Selection) []string {
 	var kinds []string
 	for _, c := range mediaClasses {
@@ -218,9 +272,6 @@ func blockMedia(s *goquery.Selection) []string {
 				kinds = append(kinds, kind)
 			}
 		})
-	}
-	if len(kinds) == 0 && blockText(s) == "" && !s.HasClass("service_message") {
-		kinds = append(kinds, MediaUnsupported)
 	}
 	return kinds
 }
@@ -260,8 +311,12 @@ func parseCount(s string) (n *int64, rounded bool) {
 	if scale > 1 {
 		s = s[:len(s)-1]
 	}
-	f, err := strconv.ParseFloat(strings.ReplaceAll(s, " ", ""), 64)
-	if err != nil || f < 0 || f > 1e9 {
+	s = strings.ReplaceAll(s, " ", "")
+	if strings.Trim(s, "0123456789.") != "" {
+		return nil, false // "NaN" and "1e9" are numbers to Go alone
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || f > 1e9 {
 		return nil, false
 	}
 	v := int64(f*scale + 0.5)

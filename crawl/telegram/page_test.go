@@ -149,7 +149,7 @@ func TestParseCount(t *testing.T) {
 			t.Errorf("parseCount(%q) = %v, want %d", in, n, want)
 		}
 	}
-	for _, in := range []string{"", "K", "-3", "many", "1e300M"} {
+	for _, in := range []string{"", "K", "-3", "many", "1e300M", "1e3", "NaN", "Inf", "0x10", "1.2.3", ".", "٣"} {
 		if n, _ := parseCount(in); n != nil {
 			t.Errorf("parseCount(%q) = %d, want nothing", in, *n)
 		}

@@ -70,10 +70,6 @@ func (r *run) walk(ctx context.Context) ([][]Message, error) {
 			deep = r.deepFloor()
 		}
 		oldest := p.Messages[0].ID
-		if before > 0 && p.Messages[len(p.Messages)-1].ID >= before {
-			return nil, &crawl.Error{Cause: ledger.CauseParse, Message: fmt.Sprintf(
-				"%s: the page before message %d shows message %d", r.name, before, p.Messages[len(p.Messages)-1].ID)}
-		}
 		pages = append(pages, p.Messages)
 		for _, m := range p.Messages {
 			count += len(m.ids())
@@ -140,7 +136,7 @@ func (r *run) stretch(ctx context.Context, cursor, end int) ([][]Message, error)
 		if err != nil {
 			return nil, err
 		}
-		if len(p.Messages) == 0 || p.Messages[0].ID >= end {
+		if len(p.Messages) == 0 {
 			return pages, nil
 		}
 		if fresh := above(p.Messages, cursor); len(fresh) > 0 {
@@ -199,16 +195,19 @@ func (r *run) fetchPage(ctx context.Context, before int) (page, error) {
 	r.report.Bytes += resp.Bytes
 	p, err := parsePage(resp.Body)
 	if err != nil {
-		return page{}, &crawl.Error{Cause: ledger.CauseNotFeed, HTTPStatus: resp.Status, Message: r.name + ": the preview page is empty", Err: err}
+		return page{}, &crawl.Error{Cause: ledger.CauseNotFeed, HTTPStatus: resp.Status, Message: r.name + ": the preview page is " + err.Error(), Err: err}
 	}
 	if p.Kind != pageHistory {
 		return page{}, r.noHistory(p)
 	}
+	if p.Strange == "" && before > 0 && len(p.Messages) > 0 && p.Messages[len(p.Messages)-1].ID >= before {
+		p.Strange = fmt.Sprintf("it shows message %d, though those before %d were asked for", p.Messages[len(p.Messages)-1].ID, before)
+	}
+	if p.Strange != "" {
+		return page{}, &crawl.Error{Cause: ledger.CauseParse, HTTPStatus: resp.Status, Message: fmt.Sprintf(
+			"%s: the preview page is not what it used to be (%s): Telegram may have changed its markup", r.name, p.Strange)}
+	}
 	if p.Broken > 0 {
-		if len(p.Messages) == 0 {
-			return page{}, &crawl.Error{Cause: ledger.CauseParse, HTTPStatus: resp.Status, Message: fmt.Sprintf(
-				"%s: none of the preview page's %d messages can be read; Telegram may have changed its markup", r.name, p.Broken)}
-		}
 		r.kind.log.WarnContext(ctx, "blocks of a preview page cannot be read", "source", r.job.Source.Slug, "blocks", p.Broken)
 	}
 	return p, nil
@@ -252,6 +251,7 @@ func (r *run) lookAgain(ctx context.Context, pages [][]Message, last int) error 
 			}
 			if m.ID <= last {
 				known = append(known, m)
+				r.prog.Last = max(r.prog.Last, m.last()) // an album that grew
 			}
 		}
 	}

@@ -1,11 +1,18 @@
 package telegram_test
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"vesti.nixg.ru/crawl"
 	"vesti.nixg.ru/crawl/telegram"
 	"vesti.nixg.ru/ledger"
 )
@@ -118,6 +125,86 @@ func TestAlbumIsOnePost(t *testing.T) {
 	if w.post(4).State.Removed {
 		t.Error("the album is marked as removed")
 	}
+}
+
+// An album whose last picture comes late is still one post, and its progress
+// goes on behind that picture.
+func TestAlbumThatGrows(t *testing.T) {
+	w := newWorld(t)
+	c := channel(1, 3)
+	album := message(4)
+	album.Members, album.Media = []int{4, 5}, []string{telegram.MediaPhoto, telegram.MediaPhoto}
+	c.Messages = append(c.Messages, album)
+	w.server.Set("port_example", c)
+	w.mustCrawl()
+	c.Messages[3].Members, c.Messages[3].Media = []int{4, 5, 6}, slices.Repeat(album.Media[:1], 3)
+	w.server.Set("port_example", c)
+	if rep := w.mustCrawl(); rep.New != 0 || rep.Cursor != "2000000001/6" {
+		t.Errorf("report %+v, want progress to 6 and nothing new", rep)
+	}
+	w.wantIDs(span(1, 4))
+}
+
+// Where Telegram renames the class of texts, posts keep theirs.
+func TestChangedMarkupEmptiesNothing(t *testing.T) {
+	var rename atomic.Bool
+	w := newWorld(t)
+	inner := w.server
+	outer := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		rec := httptest.NewRecorder()
+		inner.ServeHTTP(rec, r)
+		page := rec.Body.String()
+		if rename.Load() {
+			page = strings.ReplaceAll(page, "js-message_text", "js-text")
+		}
+		io.WriteString(rw, page)
+	}))
+	t.Cleanup(outer.Close)
+	w.open(func(o *telegram.Options) { o.PreviewURL = outer.URL })
+	for _, messages := range []int{3, 30} { // too few to tell, and enough
+		inner.Set("port_example", channel(1, messages))
+		rename.Store(false)
+		w.mustCrawl()
+		rename.Store(true)
+		rep, err := w.crawl()
+		var failed *crawl.Error
+		switch {
+		case messages == 3 && err != nil:
+			t.Errorf("3 messages: %v", err)
+		case messages == 30 && (!errors.As(err, &failed) || failed.Cause != ledger.CauseParse || !strings.Contains(failed.Message, "changed its markup")):
+			t.Errorf("30 messages: error %v, want cause parse", err)
+		}
+		if rep.Revised+rep.New != 0 || w.post(2).Item.Text == "" {
+			t.Errorf("%d messages: %+v", messages, rep)
+		}
+	}
+}
+
+// A server that takes no notice of ?before= must not make the crawler believe
+// that there is nothing before.
+func TestPagingThatIsIgnored(t *testing.T) {
+	w := newWorld(t)
+	inner := w.server
+	outer := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		r.URL.RawQuery = ""
+		inner.ServeHTTP(rw, r)
+	}))
+	t.Cleanup(outer.Close)
+	inner.Set("port_example", channel(1, 15))
+	w.mustCrawl()
+	w.open(func(o *telegram.Options) { o.PreviewURL = outer.URL })
+	for _, messages := range []int{60, 900} { // a gap to walk through, and one to climb
+		inner.Set("port_example", channel(1, messages))
+		_, err := w.crawl()
+		var failed *crawl.Error
+		if !errors.As(err, &failed) || failed.Cause != ledger.CauseParse {
+			t.Errorf("%d messages: error %v, want cause parse", messages, err)
+		}
+		w.wantIDs(span(1, 15))
+	}
+	w.open()
+	w.mustCrawl()
+	w.wantIDs(span(1, 900))
 }
 
 func TestForwardsNameTheirOrigin(t *testing.T) {

@@ -216,7 +216,7 @@ func (r *run) revise(ctx context.Context, messages []Message, from ledger.TextOr
 				continue // its caption went with it, and is no edit
 			}
 		}
-		if m.fingerprint().String() != known.Hash {
+		if m.fingerprint().String() != known.Hash && !m.bare() { // what a preview no longer shows is no edit
 			it := m.item(r.job.Source, r.channel(), r.job.Source.Lane(), from)
 			it.Key = r.key(m.ID)
 			items, edited = append(items, it), append(edited, m)

@@ -37,8 +37,16 @@ func newWorld(t testing.TB, change ...func(*telegram.Options)) *world {
 	t.Helper()
 	w := &world{t: t, log: ledgertest.Open(t), server: telegramtest.NewPreview(t), now: noon}
 	w.sink = &sink{Log: w.log, left: -1}
+	w.source = crawl.Source{Slug: "port", Channel: "port_example", Crawler: ledger.CrawlerTelegram, Lang: "ru", Enabled: true}
+	w.open(change...)
+	return w
+}
+
+// open makes the kind, as a start of the program does.
+func (w *world) open(change ...func(*telegram.Options)) {
+	w.t.Helper()
 	client := fetch.New(fetch.Options{HostGap: -1, HostParallel: 8})
-	t.Cleanup(client.Close)
+	w.t.Cleanup(client.Close)
 	opts := telegram.Options{
 		Fetch: client, Store: w.log.Store(telegram.Namespace), PreviewURL: w.server.URL, PreviewPace: -1,
 	}
@@ -47,11 +55,9 @@ func newWorld(t testing.TB, change ...func(*telegram.Options)) *world {
 	}
 	kind, err := telegram.New(opts)
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	w.kind = kind
-	w.source = crawl.Source{Slug: "port", Channel: "port_example", Crawler: ledger.CrawlerTelegram, Lang: "ru", Enabled: true}
-	return w
 }
 
 func (w *world) crawl() (crawl.Report, error) {
