@@ -72,6 +72,32 @@ func TestWaits(t *testing.T) {
 	})
 }
 
+// A pause of look-ups, which Telegram limits most, holds up new channels alone.
+func TestPauseOfLookUps(t *testing.T) {
+	w := newWorld(t)
+	w.server.add(portChannel(1, 5))
+	w.mustCrawl()
+	known := w.source
+	w.server.on(func(c call) effect {
+		if c.method == resolve {
+			return effect{err: tgerr.New(420, "FLOOD_WAIT_86400")}
+		}
+		return effect{}
+	})
+	for range 3 { // one call, then none, then none after a restart
+		w.source.Slug, w.source.Channel = "new", "new_channel"
+		_, err := w.crawl()
+		w.wantWait(err, 24*time.Hour)
+		w.source = known
+		w.mustCrawl()
+		w.account.Close()
+		w.open()
+	}
+	if got := w.server.count(resolve); got != 1 {
+		t.Errorf("%d look-ups during the pause, want the one that began it", got)
+	}
+}
+
 func (w *world) wantWait(err error, d time.Duration) {
 	w.t.Helper()
 	var wait *crawl.Throttled

@@ -19,7 +19,6 @@ import (
 	"github.com/gotd/ige"
 	"github.com/gotd/td/bin"
 	"github.com/gotd/td/crypto"
-	"github.com/gotd/td/session"
 	"golang.org/x/crypto/pbkdf2"
 
 	"vesti.nixg.ru/crawl/telegram/mtproto"
@@ -95,15 +94,7 @@ func (w *world) knownKey() crypto.Key {
 	w.t.Helper()
 	s := loggedIn()
 	w.server.set(func() { w.server.authed[s.key] = true })
-	mem := &session.StorageMemory{}
-	if err := mem.StoreSession(w.t.Context(), s.current); err != nil {
-		w.t.Fatal(err)
-	}
-	data, err := (&session.Loader{Storage: mem}).Load(w.t.Context())
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return crypto.Key(data.AuthKey)
+	return authKey(w.t, s.current)
 }
 
 // writeTData writes the folder tdata of a Telegram Desktop with one account:

@@ -147,7 +147,10 @@ func (a *Account) identityOf(u *tg.User) *Identity {
 // loginError says what can be done about Telegram's answer.
 func (a *Account) loginError(err error) error {
 	rpc, ok := tgerr.As(err)
-	if !ok {
+	switch {
+	case !ok && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)): // of gotd's own
+		return fmt.Errorf("no answer from Telegram: try again: %w", err)
+	case !ok:
 		return err
 	}
 	if reason, refused := a.refusal(rpc); refused {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gotd/td/tgerr"
 
@@ -84,6 +85,37 @@ func TestLoginThatFailsStoresNothing(t *testing.T) {
 			}
 			if st := w.status(); st.State != mtproto.StateNeedsLogin {
 				t.Errorf("afterwards: %+v", st)
+			}
+		})
+	}
+}
+
+// A connection that is lost in the middle of a login ends it with an error, even
+// where gotd's Run says nothing, and the next try is not disturbed.
+func TestLoginOverALostConnection(t *testing.T) {
+	for name, e := range map[string]effect{
+		"acknowledged and dropped":       {ack: true, drop: true},
+		"acknowledged and never answers": {ack: true, mute: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := bareWorld(t, newServer(t), func(o *mtproto.Options) { o.CallTimeout = 6 * time.Second })
+			w.server.on(func(c call) effect {
+				if c.method == "auth.checkPassword" {
+					return e
+				}
+				return effect{}
+			})
+			if _, err := w.account.Login(t.Context(), &answers{}); err == nil || !strings.Contains(err.Error(), "try again") {
+				t.Errorf("error %v, want one that says to try again", err)
+			}
+			if st := w.status(); st.State != mtproto.StateNeedsLogin {
+				t.Errorf("afterwards: %+v", st)
+			}
+			w.server.on(nil)
+			w.login()
+			if st := w.status(); st.State != mtproto.StateReady {
+				t.Errorf("after another try: %+v", st)
 			}
 		})
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gotd/td/crypto"
+	"github.com/gotd/td/session"
 	"github.com/gotd/td/tg"
 
 	"vesti.nixg.ru/crawl"
@@ -124,6 +126,21 @@ func (w *world) stored() []byte {
 		w.t.Fatal(err)
 	}
 	return raw
+}
+
+// authKey is the key of a session as it is stored. The rest of a session, its
+// salt and addresses, changes while it is used.
+func authKey(t testing.TB, stored []byte) crypto.Key {
+	t.Helper()
+	mem := &session.StorageMemory{}
+	if err := mem.StoreSession(t.Context(), stored); err != nil {
+		t.Fatal(err)
+	}
+	data, err := (&session.Loader{Storage: mem}).Load(t.Context())
+	if err != nil {
+		t.Fatalf("stored session: %v", err)
+	}
+	return crypto.Key(data.AuthKey)
 }
 
 // bareWorld is a world whose account is not logged in.
