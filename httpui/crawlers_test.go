@@ -118,7 +118,6 @@ func TestAwayModelAndLaggingViewsAreShown(t *testing.T) {
 	wantIn(t, d.get("/crawlers"), "The language model is away: connection refused by 127.0.0.1:11434.", "in 2 min")
 }
 
-// TestPublicCases runs the cases about what pages show.
 func TestTelegramAccountInNeedIsShown(t *testing.T) {
 	d := newDesk(t, nil)
 	for state, want := range map[string]bool{"ready": false, "revoked": true, "throttled": true, "no_session": true} {
@@ -133,6 +132,47 @@ func TestTelegramAccountInNeedIsShown(t *testing.T) {
 	}
 }
 
+// Each state that a Telegram channel can be in is one glance away.
+func TestStatesOfChannels(t *testing.T) {
+	d := newDesk(t, nil)
+	now := d.clock.Now()
+	run := ledger.Run{Started: now.Add(-time.Minute), Next: now.Add(time.Hour)}
+	failed := func(cause ledger.Cause) ledger.Payload {
+		return ledger.SourceFailed{Run: run, Cause: cause, Message: "what to do"}
+	}
+	states := map[ledger.Slug]struct {
+		payloads []ledger.Payload
+		shows    []string
+	}{
+		"login":      {[]ledger.Payload{failed(ledger.CauseLogin)}, []string{"failing", "login needed", "what to do"}},
+		"private":    {[]ledger.Payload{failed(ledger.CausePrivate)}, []string{"failing", "private channel"}},
+		"no-preview": {[]ledger.Payload{failed(ledger.CauseNoPreview)}, []string{"failing", "no public preview"}},
+		"vanished":   {[]ledger.Payload{failed(ledger.CauseVanished)}, []string{"failing", "vanished"}},
+		"taken":      {[]ledger.Payload{failed(ledger.CauseRenamed)}, []string{"failing", "name leads to another channel"}},
+		"renamed": {[]ledger.Payload{
+			ledger.SourceMoved{From: "old_name", URL: "https://t.me/new_name"}, ledger.SourceCrawled{Run: run},
+		}, []string{"alive", "https://t.me/new_name"}},
+		"throttled": {[]ledger.Payload{
+			ledger.SourceThrottled{Run: run, Until: now.Add(time.Hour), Message: "Telegram asked this account to wait"},
+		}, []string{"throttled", "in 1 h"}},
+	}
+	var registry []crawl.Source
+	for slug, s := range states {
+		for _, p := range s.payloads {
+			if err := d.record(t.Context(), ledger.NewEvent(ledger.ActorCrawler, 0, slug, p)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		registry = append(registry, crawl.Source{Slug: slug, Channel: "old_name", Crawler: ledger.CrawlerTelegram, Enabled: true})
+	}
+	d.register(registry)
+	page := d.get("/crawlers")
+	for slug, s := range states {
+		wantIn(t, rowOf(t, page, string(slug)), s.shows...)
+	}
+}
+
+// TestPublicCases runs the cases about what pages show.
 func TestPublicCases(t *testing.T) {
 	cases.Run(t, cases.HTTPUI, func(t *testing.T, c cases.Case) error {
 		if !strings.HasPrefix(c.ID, "231-") {
