@@ -19,6 +19,8 @@ const (
 	wide   = 1280
 	small  = 1000 // a small screen, or half of a large one
 	narrow = 390
+	slim   = 360
+	least  = 320
 	tall   = 850
 )
 
@@ -106,20 +108,20 @@ func (b *tab) scheme(name string) {
 
 // wider is by how much the page is wider than the window, or the worst of its
 // boxes wider than itself.
-const wider = `Math.max(document.documentElement.scrollWidth - innerWidth,
+const wider = `Math.max(document.documentElement.scrollWidth - document.documentElement.clientWidth,
 	...[...document.querySelectorAll('.tablebox, .filters')].map(e => e.scrollWidth - e.clientWidth))`
 
 // look checks the page at each width: nothing may be cut off at its side. Where VESTI_SHOTS names a folder it leaves pictures there.
 func (b *tab) look(name string) {
 	b.t.Helper()
-	for _, width := range []int64{narrow, small, wide} {
+	for _, width := range []int64{least, slim, narrow, small, wide} {
 		b.size(width)
 		if over := ask(b, chromedp.Evaluate[int64](wider)); over > 0 {
 			b.t.Errorf("%s at %d: %d pixels wider than there is room", name, width, over)
 		}
 		for _, scheme := range []string{"dark", "light"} {
 			dir := os.Getenv("VESTI_SHOTS")
-			if dir == "" || width == small {
+			if dir == "" || width != narrow && width != wide {
 				continue
 			}
 			b.scheme(scheme)
@@ -162,26 +164,25 @@ func TestEditorInABrowser(t *testing.T) {
 	b.do(chromedp.KeyEvent("r"), chromedp.WaitReady(css(`#review[data-verdict="rejected"]`)))
 	b.do(chromedp.KeyEvent("u"), chromedp.WaitReady(css(`#review[data-verdict=""]`)))
 
-	for _, page := range []struct{ name, path, there string }{
+	post := ask(b, chromedp.Evaluate[string]("location.pathname"))
+	pages := []struct{ name, path, there string }{
 		{"inbox", "/", "#posts"},
+		{"reading", post, "#review"},
 		{"crawlers", "/crawlers", "table.sources"},
 		{"source", "/crawlers/broken", "table"},
 		{"account", "/account", "#new"},
 		{"help", "/help", "dl.facts"},
 		{"empty", "/?q=nonesuch", ".empty"},
 		{"notfound", "/nowhere", ".empty"},
-	} {
+	}
+	for _, page := range pages {
 		b.open(at(page.path), page.there)
 		b.look(page.name)
 	}
 	b.do(chromedp.Click(css(`button[name="lang"][value="ru"]`)), chromedp.WaitReady(css(`html[lang="ru"]`)))
-	for _, page := range []struct{ name, path, there string }{
-		{"inbox-ru", "/", "#posts"},
-		{"crawlers-ru", "/crawlers", "table.sources"},
-		{"source-ru", "/crawlers/broken", "table"},
-	} {
+	for _, page := range pages {
 		b.open(at(page.path), page.there)
-		b.look(page.name)
+		b.look(page.name + "-ru")
 	}
 	b.open(at("/"), "#posts")
 	b.do(chromedp.KeyEvent("?"), chromedp.WaitVisible(css("#keys")))
