@@ -265,13 +265,18 @@ type Selection struct {
 	All       bool
 }
 
-// choose returns the selection's entries, those that are gone only where asked.
+// choose returns the selection's entries of the registry, those that are gone
+// only where asked.
 func (c *Crawler) choose(sel Selection, gone bool) ([]*entry, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return sel.among(c.entries, gone)
+}
+
+func (sel Selection) among(entries map[ledger.Slug]*entry, gone bool) ([]*entry, error) {
 	var chosen []*entry
 	for _, slug := range sel.Slugs {
-		e := c.entries[slug]
+		e := entries[slug]
 		switch {
 		case e == nil:
 			return nil, notFound(slug)
@@ -283,8 +288,8 @@ func (c *Crawler) choose(sel Selection, gone bool) ([]*entry, error) {
 	if !sel.All && sel.Direction == "" {
 		return chosen, nil
 	}
-	for _, slug := range slices.Sorted(maps.Keys(c.entries)) {
-		e := c.entries[slug]
+	for _, slug := range slices.Sorted(maps.Keys(entries)) {
+		e := entries[slug]
 		if e.src.Enabled && (gone || e.state.Status != ledger.SourceGone) && (sel.All || e.src.Direction == sel.Direction) {
 			chosen = append(chosen, e)
 		}

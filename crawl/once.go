@@ -99,10 +99,22 @@ func (c *Crawler) RunOnce(ctx context.Context, sel Selection, once Once) (Summar
 }
 
 // Check fetches each of the selection's sources once, those that are gone and
-// switched off among the named ones too, and stores nothing. No article page is
-// fetched.
-func (c *Crawler) Check(ctx context.Context, sel Selection, progress func(Result)) (Summary, error) {
-	chosen, err := c.choose(sel, true)
+// switched off among the named ones too, and stores nothing. The selection is
+// made among the given sources, which need not be in the registry. No article
+// page is fetched.
+func (c *Crawler) Check(ctx context.Context, sources []Source, sel Selection, progress func(Result)) (Summary, error) {
+	entries := make(map[ledger.Slug]*entry, len(sources))
+	for _, src := range sources {
+		if c.opts.Kinds[src.Crawler] == nil {
+			return Summary{}, fmt.Errorf("%w: source %s: no crawler %q in this build", ledger.ErrInvalid, src.Slug, src.Crawler)
+		}
+		state, err := c.opts.Log.Source(ctx, src.Slug)
+		if err != nil {
+			return Summary{}, fmt.Errorf("read state of source %s: %w", src.Slug, err)
+		}
+		entries[src.Slug] = &entry{src: src, state: state}
+	}
+	chosen, err := sel.among(entries, true)
 	if err != nil {
 		return Summary{}, err
 	}

@@ -55,18 +55,27 @@ func (a *App) buildCrawler(ctx context.Context) error {
 	return a.reloadSources(ctx)
 }
 
-// reloadSources reads the registry again. A broken one leaves the running one
-// in force.
-func (a *App) reloadSources(ctx context.Context) error {
+// readSources reads the registry's file, without taking it over.
+func (a *App) readSources() ([]crawl.Source, error) {
 	list, err := crawl.LoadSources(a.cfg.Sources, a.cfg.Directions)
 	if err != nil {
-		return usageError{err.Error()} // the file is not there, cannot be read, or has mistakes
+		return nil, usageError{err.Error()} // the file is not there, cannot be read, or has mistakes
 	}
 	if a.demo != nil {
 		list = append(list, crawl.Source{
 			Slug: demoSlug, Name: "vesti demo", FeedURL: a.demo.url(), Crawler: ledger.CrawlerRSS, Enabled: true,
 			Direction: a.cfg.Directions[0], MaxItems: crawl.DefaultMaxItems, FullText: crawl.FullTextAuto, AllowPrivate: true,
 		})
+	}
+	return list, nil
+}
+
+// reloadSources reads the registry again. A broken one leaves the running one
+// in force.
+func (a *App) reloadSources(ctx context.Context) error {
+	list, err := a.readSources()
+	if err != nil {
+		return err
 	}
 	if err := a.crawler.Reload(ctx, list); err != nil {
 		return fmt.Errorf("take over sources: %w", err)

@@ -69,7 +69,10 @@ func newSourcesCheck(c *call) *cobra.Command {
 	var sel selection
 	cmd := &cobra.Command{
 		Use:   "check [--all | --direction D | --source S]",
-		Short: "Fetch each source once, report, store nothing",
+		Short: "Fetch each source of sources.yaml once, report, store nothing",
+		Long: `Fetch each source of sources.yaml once, report, store nothing. The file is read as
+it is now, beside a running server too: check it here, then put it in force with
+"vesti sources reload". Exit code 2: the file has mistakes, each told with its line.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !sel.all && sel.direction == "" && len(sel.sources) == 0 {
 				sel.all = true
@@ -81,7 +84,11 @@ func newSourcesCheck(c *call) *cobra.Command {
 				if err := a.checkDirection(ledger.Direction(sel.direction)); err != nil {
 					return err
 				}
-				sum, err := a.crawler.Check(ctx, sel.crawl(), c.runProgress())
+				list, err := a.readSources()
+				if err != nil {
+					return err
+				}
+				sum, err := a.crawler.Check(ctx, list, sel.crawl(), c.runProgress())
 				if err != nil {
 					return asUsage(err)
 				}
