@@ -40,6 +40,27 @@ func (a *App) newTelegram(client *fetch.Client, proxy *url.URL) (crawl.Kind, err
 	return kind, nil
 }
 
+// noAccount says why there is no account.
+func (a *App) noAccount() error {
+	_, err := mtproto.New(mtproto.Options{Store: a.log.Store(telegram.Namespace)})
+	if errors.Is(err, mtproto.ErrNotBuilt) {
+		return err
+	}
+	return mtproto.ErrNoAPI
+}
+
+// accountStatus is how the account stands, also where there is none.
+func (a *App) accountStatus(ctx context.Context) (mtproto.Status, error) {
+	if a.telegram != nil {
+		return a.telegram.Status(ctx)
+	}
+	err, state := a.noAccount(), mtproto.StateNoAPI
+	if errors.Is(err, mtproto.ErrNotBuilt) {
+		state = mtproto.StateNotBuilt
+	}
+	return mtproto.Status{State: state, Message: err.Error()}, nil
+}
+
 // telegramState tells the pages how the account stands.
 func (a *App) telegramState(ctx context.Context) (state, message string) {
 	st, err := a.telegram.Status(ctx)

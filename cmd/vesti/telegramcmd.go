@@ -30,13 +30,10 @@ channels are read from their public preview pages.`,
 // withAccount runs f with the account, or says what is missing for one.
 func (c *call) withAccount(cmd *cobra.Command, f func(context.Context, *mtproto.Account) error) error {
 	return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
-		if a.telegram != nil {
-			return f(ctx, a.telegram)
+		if a.telegram == nil {
+			return a.noAccount()
 		}
-		if _, err := mtproto.New(mtproto.Options{Store: a.log.Store("telegram")}); errors.Is(err, mtproto.ErrNotBuilt) {
-			return err
-		}
-		return mtproto.ErrNoAPI
+		return f(ctx, a.telegram)
 	})
 }
 
@@ -78,8 +75,8 @@ func newTelegramStatus(c *call) *cobra.Command {
 		Use:   "status",
 		Short: "Show whether the account can be used",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withAccount(cmd, func(ctx context.Context, account *mtproto.Account) error {
-				st, err := account.Status(ctx)
+			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
+				st, err := a.accountStatus(ctx)
 				if err != nil {
 					return err
 				}

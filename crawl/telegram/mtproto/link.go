@@ -78,11 +78,15 @@ func (a *Account) connect(ctx context.Context) (l *link, release func(), err err
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	case <-timeout.C:
-		err = &crawl.Error{Cause: ledger.CauseConnect, Message: fmt.Sprintf(
-			"Telegram cannot be reached: no connection after %s. Where it is blocked, set a proxy", a.opts.ConnectTimeout)}
+		err = a.unreachable()
 	}
 	release()
 	return nil, nil, err
+}
+
+func (a *Account) unreachable() error {
+	return &crawl.Error{Cause: ledger.CauseConnect, Message: fmt.Sprintf(
+		"Telegram cannot be reached: no connection after %s. Where it is blocked, set a proxy (crawl.proxy)", a.opts.ConnectTimeout)}
 }
 
 // open starts a link on the stored session. a.mu is held.

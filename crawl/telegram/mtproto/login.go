@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/gotd/td/session"
 	"github.com/gotd/td/session/tdesktop"
@@ -105,7 +106,11 @@ func (a *Account) adopt(ctx context.Context, mem *session.StorageMemory, authori
 // authorised runs a client until it is known whose session it has.
 func (a *Account) authorised(ctx context.Context, c *gotd.Client, authorise func(context.Context, *gotd.Client) error) (Identity, error) {
 	var self *Identity
-	err := c.Run(ctx, func(ctx context.Context) error {
+	run, stop := context.WithCancelCause(ctx) // gotd tries to connect without end
+	defer stop(nil)
+	late := time.AfterFunc(a.opts.ConnectTimeout, func() { stop(a.unreachable()) })
+	err := c.Run(run, func(ctx context.Context) error {
+		late.Stop()
 		if err := authorise(ctx, c); err != nil {
 			return err
 		}
@@ -123,8 +128,8 @@ func (a *Account) authorised(ctx context.Context, c *gotd.Client, authorise func
 		return nil
 	})
 	switch {
-	case err != nil && ctx.Err() != nil:
-		return Identity{}, context.Cause(ctx)
+	case self == nil && run.Err() != nil:
+		return Identity{}, context.Cause(run)
 	case err != nil:
 		return Identity{}, a.loginError(err)
 	case self == nil: // gotd's Run says nothing of a connection that it lost

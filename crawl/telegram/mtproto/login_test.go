@@ -3,7 +3,9 @@
 package mtproto_test
 
 import (
+	"context"
 	"errors"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +18,8 @@ import (
 )
 
 func TestLoginWithCodeAndPassword(t *testing.T) {
-	w := bareWorld(t, newServer(t))
+	t.Parallel()
+	w := bareWorld(t, newOwnServer(t))
 	if st := w.status(); st.State != mtproto.StateNeedsLogin || !strings.Contains(st.Message, "vesti telegram login") {
 		t.Errorf("before: %+v", st)
 	}
@@ -62,7 +65,8 @@ func TestLoginWithCodeAndPassword(t *testing.T) {
 }
 
 func TestLoginThatFailsStoresNothing(t *testing.T) {
-	s := newServer(t)
+	t.Parallel()
+	s := newOwnServer(t)
 	for name, tt := range map[string]struct {
 		ask    *answers
 		signIn *tgerr.Error
@@ -99,7 +103,7 @@ func TestLoginOverALostConnection(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := bareWorld(t, newServer(t), func(o *mtproto.Options) { o.CallTimeout = 6 * time.Second })
+			w := bareWorld(t, newOwnServer(t), func(o *mtproto.Options) { o.CallTimeout = 6 * time.Second })
 			w.server.on(func(c call) effect {
 				if c.method == "auth.checkPassword" {
 					return e
@@ -118,6 +122,34 @@ func TestLoginOverALostConnection(t *testing.T) {
 				t.Errorf("after another try: %+v", st)
 			}
 		})
+	}
+}
+
+// Where nothing can be reached, a login ends by itself, and at once when the
+// person has enough of waiting.
+func TestLoginWithoutANetwork(t *testing.T) {
+	asked := make(chan struct{}, 100)
+	w := bareWorld(t, newServer(t), func(o *mtproto.Options) {
+		o.ConnectTimeout = time.Second
+		o.Dial = func(context.Context, string, string) (net.Conn, error) {
+			asked <- struct{}{}
+			return nil, errors.New("network is unreachable")
+		}
+	})
+	_, err := w.account.Login(t.Context(), &answers{})
+	if err == nil || !strings.Contains(err.Error(), "set a proxy") {
+		t.Errorf("error %v, want one that names the way out", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	for len(asked) > 0 {
+		<-asked
+	}
+	go func() {
+		<-asked
+		cancel()
+	}()
+	if _, err := w.account.Login(ctx, &answers{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
 	}
 }
 

@@ -91,7 +91,9 @@ func newServer(t testing.TB) *server {
 	return shared().server()
 }
 
-// newOwnServer starts a server that the test may break.
+// newOwnServer starts a server that the test may break. A test that logs in and
+// is parallel needs one: tgtest does not guard its list of sessions well enough
+// against new keys.
 func newOwnServer(t testing.TB) *server {
 	t.Helper()
 	m := startMux()

@@ -71,6 +71,7 @@ func TestSessionRefused(t *testing.T) {
 }
 
 func TestServerThatForgotTheKey(t *testing.T) {
+	t.Parallel()
 	s := newOwnServer(t)
 	w := bareWorld(t, s)
 	w.login()
