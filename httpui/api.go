@@ -119,6 +119,7 @@ type sourceJSON struct {
 	LastError     string           `json:"last_error,omitempty"`
 	LastCause     ledger.Cause     `json:"last_cause,omitempty"`
 	Throttled     *time.Time       `json:"throttled_until,omitempty"`
+	Truncated     bool             `json:"truncated,omitempty"`
 	ETag          string           `json:"etag,omitempty"`
 	LastModified  string           `json:"last_modified,omitempty"`
 	LastBuildDate string           `json:"last_build_date,omitempty"`
@@ -159,7 +160,7 @@ func (r sourceRow) json() sourceJSON {
 		Slug: r.Slug, Name: r.Label(), URL: r.URL, Address: r.Address(), Crawler: r.Crawler, Direction: r.Direction, Lang: r.Lang,
 		Enabled: r.Enabled, Status: r.Condition(), LastFetch: known(st.LastFetch), LastOK: known(st.LastOK), LastNew: known(st.LastNew),
 		Next: known(r.Due), Running: known(r.Running), HTTPStatus: st.HTTPStatus, ErrorCount: st.ErrorCount, LastError: st.LastError, LastCause: st.LastCause,
-		Throttled: known(st.ThrottledUntil), ETag: st.Validators.ETag, LastModified: st.Validators.LastModified,
+		Throttled: known(st.ThrottledUntil), Truncated: r.Truncated, ETag: st.Validators.ETag, LastModified: st.Validators.LastModified,
 		LastBuildDate: st.Validators.LastBuildDate, Fetched: st.Fetched, New: st.New, SeenAgain: st.SeenAgain, Revised: st.Revised,
 		Skipped: st.Dropped,
 	}

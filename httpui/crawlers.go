@@ -22,6 +22,7 @@ import (
 type sourceRow struct {
 	crawl.Source
 	State      ledger.SourceState
+	Truncated  bool      // the newest document that was read was not read whole
 	Configured bool      // false for one that sources.yaml no longer names
 	Due        time.Time // the next run; zero for never
 	Running    time.Time // since when a run is under way; zero for none
@@ -83,18 +84,20 @@ func (r sourceRow) Label() string { return cmp.Or(r.Name, r.State.Title, string(
 
 // allSources joins the registry and the states, by name.
 func (s *Server) allSources() []sourceRow {
-	states := map[ledger.Slug]ledger.SourceState{}
+	states := map[ledger.Slug]sources.Source{}
 	for _, src := range s.Sources.All() {
-		states[src.Slug] = src.SourceState
+		states[src.Slug] = src
 	}
 	var rows []sourceRow
 	for _, v := range s.Registry.Status() {
 		slug := v.Source.Slug
-		rows = append(rows, sourceRow{Source: v.Source, State: states[slug], Configured: true, Due: v.Due, Running: v.Running})
+		rows = append(rows, sourceRow{
+			Source: v.Source, State: states[slug].SourceState, Truncated: states[slug].Truncated, Configured: true, Due: v.Due, Running: v.Running,
+		})
 		delete(states, slug)
 	}
 	for slug, state := range states {
-		rows = append(rows, sourceRow{Source: crawl.Source{Slug: slug}, State: state})
+		rows = append(rows, sourceRow{Source: crawl.Source{Slug: slug}, State: state.SourceState, Truncated: state.Truncated})
 	}
 	slices.SortFunc(rows, func(a, b sourceRow) int {
 		return cmp.Or(cmp.Compare(strings.ToLower(a.Label()), strings.ToLower(b.Label())), cmp.Compare(a.Slug, b.Slug))

@@ -137,6 +137,8 @@ func TestStatesOfChannels(t *testing.T) {
 	d := newDesk(t, nil)
 	now := d.clock.Now()
 	run := ledger.Run{Started: now.Add(-time.Minute), Next: now.Add(time.Hour)}
+	cut := run
+	cut.Truncated = true
 	failed := func(cause ledger.Cause) ledger.Payload {
 		return ledger.SourceFailed{Run: run, Cause: cause, Message: "what to do"}
 	}
@@ -155,6 +157,8 @@ func TestStatesOfChannels(t *testing.T) {
 		"throttled": {[]ledger.Payload{
 			ledger.SourceThrottled{Run: run, Until: now.Add(time.Hour), Message: "Telegram asked this account to wait"},
 		}, []string{"throttled", "in 1 h"}},
+		"cut":    {[]ledger.Payload{ledger.SourceCrawled{Run: cut}, ledger.SourceCrawled{Run: run, NotModified: true}}, []string{"alive", ">cut<"}},
+		"mended": {[]ledger.Payload{ledger.SourceCrawled{Run: cut}, ledger.SourceCrawled{Run: run}}, []string{"alive"}},
 	}
 	var registry []crawl.Source
 	for slug, s := range states {
@@ -170,6 +174,10 @@ func TestStatesOfChannels(t *testing.T) {
 	for slug, s := range states {
 		wantIn(t, rowOf(t, page, string(slug)), s.shows...)
 	}
+	if strings.Contains(rowOf(t, page, "mended"), ">cut<") {
+		t.Error("a feed that was read whole again is still said to be cut")
+	}
+	wantIn(t, d.get("/crawlers/cut"), "was not read whole", ">cut<")
 }
 
 // TestPublicCases runs the cases about what pages show.

@@ -122,8 +122,12 @@ func describe(p ledger.Payload) []string {
 	case ledger.PostReviewed:
 		return []string{joinWords(fmt.Sprintf("verdict %s, direction %s", orDash(string(p.Verdict)), orDash(string(p.Direction))), p.Note)}
 	case ledger.SourceCrawled:
-		return []string{fmt.Sprintf("%s: HTTP %d, %d entries, %d new, %d seen again, %d revised, not modified: %t; %s",
+		lines := []string{fmt.Sprintf("%s: HTTP %d, %d entries, %d new, %d seen again, %d revised, not modified: %t; %s",
 			p.Trigger, p.HTTPStatus, p.Fetched, p.New, p.SeenAgain, p.Revised, p.NotModified, nextRun(p.Run))}
+		if p.Truncated {
+			lines = append(lines, noteTruncated)
+		}
+		return lines
 	case ledger.SourceFailed:
 		return []string{fmt.Sprintf("%s: %s: %s; %s", p.Trigger, p.Cause, p.Message, nextRun(p.Run))}
 	case ledger.SourceThrottled:

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"vesti.nixg.ru/ledger"
+	"vesti.nixg.ru/projections/sources"
 )
 
 func newSources(c *call) *cobra.Command {
@@ -37,31 +38,86 @@ type sourceRow struct {
 	ErrorCount int            `json:"error_count"`
 	LastError  string         `json:"last_error,omitempty"`
 	MovedTo    string         `json:"moved_to,omitempty"`
+	Throttled  time.Time      `json:"throttled_until,omitzero"`
+	Truncated  bool           `json:"truncated,omitempty"`
+	Note       string         `json:"note,omitempty"` // why it is as it is, in words
 }
+
+const (
+	noteTruncated = "the document was not read whole, it is cut or too long; what was complete is kept"
+	noteEmpty     = "the document has no entries"
+)
 
 func newSourcesList(c *call) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the sources and how they are doing",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withApp(cmd.Context(), func(_ context.Context, a *App) error {
-				rows := []sourceRow{}
-				for _, v := range a.crawler.Status() {
-					rows = append(rows, sourceRow{
-						Slug: v.Source.Slug, Name: v.Source.Name, Crawler: v.Source.Crawler, Status: v.State.Status.String(), Enabled: v.Source.Enabled,
-						Priority: v.Source.Priority.String(), LastFetch: v.State.LastFetch, LastOK: v.State.LastOK, Next: v.Due,
-						ErrorCount: v.State.ErrorCount, LastError: v.State.LastError, MovedTo: v.State.MovedTo,
-					})
+			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
+				rows, err := a.sourceRows(ctx)
+				if err != nil {
+					return err
 				}
 				return c.result(map[string]any{"sources": rows}, func(w io.Writer) {
 					tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 					for _, r := range rows {
-						fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%d errors\t%s\n", r.Slug, r.Crawler, r.Priority, r.Status, r.ErrorCount, r.LastError)
+						next := "never"
+						if !r.Next.IsZero() {
+							next = r.Next.In(a.cfg.location()).Format("2006-01-02 15:04")
+						}
+						fmt.Fprintf(tw, "%s\t%s\t%s\t%s\tnext %s\t%d errors\t%s\n", r.Slug, r.Crawler, r.Priority, r.Status, next, r.ErrorCount, r.Note)
 					}
 					_ = tw.Flush()
 				})
 			})
 		},
+	}
+}
+
+func (a *App) sourceRows(ctx context.Context) ([]sourceRow, error) {
+	a.settle(ctx)
+	truncated := map[ledger.Slug]bool{}
+	for _, s := range a.sources.All() {
+		truncated[s.Slug] = s.Truncated
+	}
+	rows := []sourceRow{}
+	for _, v := range a.crawler.Status() {
+		r := sourceRow{
+			Slug: v.Source.Slug, Name: v.Source.Name, Crawler: v.Source.Crawler, Status: v.State.Status.String(), Enabled: v.Source.Enabled,
+			Priority: v.Source.Priority.String(), LastFetch: v.State.LastFetch, LastOK: v.State.LastOK, Next: v.Due,
+			ErrorCount: v.State.ErrorCount, LastError: v.State.LastError, MovedTo: v.State.MovedTo,
+			Throttled: v.State.ThrottledUntil, Truncated: truncated[v.Source.Slug],
+		}
+		var err error
+		if r.Note, err = a.sourceNote(ctx, r, v.State.Status); err != nil {
+			return nil, err
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+// sourceNote says why a source is as it is; "" for one that is well.
+func (a *App) sourceNote(ctx context.Context, r sourceRow, status ledger.SourceStatus) (string, error) {
+	switch {
+	case status == ledger.SourceThrottle:
+		note := "told to wait until " + r.Throttled.In(a.cfg.location()).Format("2006-01-02 15:04")
+		runs, err := a.sources.Runs(ctx, r.Slug, 1)
+		if err != nil {
+			return "", fmt.Errorf("list sources: %w", err)
+		}
+		if len(runs) > 0 && runs[0].Result == sources.ResultThrottled && runs[0].Error != "" {
+			note += ": " + runs[0].Error
+		}
+		return note, nil
+	case r.LastError != "":
+		return r.LastError, nil
+	case r.Truncated:
+		return noteTruncated, nil
+	case status == ledger.SourceEmpty:
+		return noteEmpty, nil
+	default:
+		return "", nil
 	}
 }
 

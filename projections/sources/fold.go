@@ -22,8 +22,22 @@ const (
 
 // row is what is in memory of a source.
 type row struct {
-	state ledger.SourceState
+	state state
 	kept  []ledger.Seq // the runs that are stored, oldest first
+}
+
+// state is what the events of a source make of it.
+type state struct {
+	ledger.SourceState
+	Truncated bool `json:",omitempty"` // see Source
+}
+
+func (s state) apply(e ledger.Event) state {
+	s.SourceState = s.Apply(e)
+	if p, ok := e.Payload.(ledger.SourceCrawled); ok && !p.NotModified { // else it is the document that was read before
+		s.Truncated = p.Truncated
+	}
+	return s
 }
 
 // fold is one generation of the projection.
@@ -115,7 +129,7 @@ func (f *fold) after(events []ledger.Event) (changed map[ledger.Slug]row, added 
 			r = f.rows[e.Source]
 			r.kept = slices.Clone(r.kept)
 		}
-		r.state = r.state.Apply(e)
+		r.state = r.state.apply(e)
 		if run, ok := runOf(e); ok {
 			added = append(added, run)
 			r.kept = append(r.kept, e.Seq)
@@ -160,7 +174,7 @@ func runOf(e ledger.Event) (Run, bool) {
 func (f *fold) state(slug ledger.Slug) ledger.SourceState {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return f.rows[slug].state
+	return f.rows[slug].state.SourceState
 }
 
 func (f *fold) all() []Source {
@@ -168,7 +182,7 @@ func (f *fold) all() []Source {
 	defer f.mu.RUnlock()
 	all := make([]Source, 0, len(f.rows))
 	for slug, r := range f.rows {
-		all = append(all, Source{Slug: slug, SourceState: r.state})
+		all = append(all, Source{slug, r.state.SourceState, r.state.Truncated})
 	}
 	return all
 }

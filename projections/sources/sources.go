@@ -26,6 +26,7 @@ const KeptRuns = 200
 type Source struct {
 	Slug ledger.Slug
 	ledger.SourceState
+	Truncated bool // the newest document that was read was not read whole
 }
 
 // Result is how a run ended, from a closed set.
