@@ -170,7 +170,12 @@ func TestDiskFillsUnderServer(t *testing.T) {
 	if e := d.try("crawl", "--all"); e.code == exitDone {
 		t.Errorf("a crawl onto a full disk was done\n%s", e.stdout)
 	}
-	_ = d.try("review", "13", "--pick")
+	for _, args := range [][]string{{"compact"}, {"rebuild", "queue"}, {"review", "13", "--pick"}} {
+		if e := d.try(args...); e.code != exitFailed || !strings.Contains(e.stderr, ledger.ErrNoSpace.Error()) {
+			t.Errorf("vesti %v on a full disk: exit code %d\n%s", args, e.code, e.stderr)
+		}
+	}
+	d.do(exitDone, "status") // it lives
 	s.kill()
 	empty()
 	if got := d.posts(); got < stored {

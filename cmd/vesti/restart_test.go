@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -226,4 +227,21 @@ func TestStopWithWorkInHand(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestFirstPassword: a first start that fails does not use up the password that
+// is shown once.
+func TestFirstPassword(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.sources("sources: []\n")
+	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	d.do(exitFailed, "serve", "--set", "web.listen="+taken.Addr().String())
+	if s := d.serve(); s.password == "" {
+		t.Error("no password was shown by the first start that worked")
+	}
 }

@@ -65,10 +65,6 @@ func serve(ctx context.Context, c *call, cfg Config, withDemo bool) (err error) 
 		return err
 	}
 	app.ui = ui
-	password, err := ui.EnsurePassword(ctx)
-	if err != nil {
-		return fmt.Errorf("set the first password: %w", err)
-	}
 	control, err := listenControl(ctx, cfg.Data)
 	if err != nil {
 		return err
@@ -77,6 +73,10 @@ func serve(ctx context.Context, c *call, cfg Config, withDemo bool) (err error) 
 	pages, err := lc.Listen(ctx, "tcp", cfg.Listen)
 	if err != nil {
 		return errors.Join(fmt.Errorf("listen for the pages: %w; choose another address with --set web.listen=HOST:PORT", err), control.Close())
+	}
+	password, err := ui.EnsurePassword(ctx) // once nothing is in the way of showing it
+	if err != nil {
+		return errors.Join(fmt.Errorf("set the first password: %w", err), pages.Close(), control.Close())
 	}
 	fmt.Fprintf(c.out, "vesti %s is at http://%s\n", version, pages.Addr())
 	if password != "" {

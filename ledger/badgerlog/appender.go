@@ -231,6 +231,9 @@ func (a *appender) commit(steps []stepRef) {
 
 func (a *appender) runGroup(steps []stepRef) error {
 	started := time.Now()
+	if err := a.log.space.checkFull(a.log.opts); err != nil {
+		return err
+	}
 	for {
 		g := a.begin()
 		err := g.run(steps)

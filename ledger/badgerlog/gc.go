@@ -59,6 +59,9 @@ type CompactReport struct {
 // meanwhile; at a million posts it takes about a minute.
 func (l *Log) Compact(ctx context.Context) (CompactReport, error) {
 	var r CompactReport
+	if err := l.space.checkFull(l.opts); err != nil {
+		return r, fmt.Errorf("compact: %w", err)
+	}
 	r.Before = folderSize(l.opts.Dir)
 	for {
 		if err := l.flushTables(ctx); err != nil {
@@ -171,6 +174,9 @@ func (l *Log) collectOne() (bool, error) {
 		return false, err
 	}
 	defer release()
+	if err := l.space.checkFull(l.opts); err != nil {
+		return false, err
+	}
 	failpoint("gc.begin")
 	started := time.Now()
 	before := folderSize(l.opts.Dir)

@@ -151,6 +151,9 @@ func (r *restorer) commit() error {
 	if r.txn == nil {
 		return nil
 	}
+	if err := r.log.space.checkFull(r.log.opts); err != nil {
+		return err
+	}
 	err := r.txn.Commit()
 	r.txn, r.written = nil, 0
 	if err != nil {

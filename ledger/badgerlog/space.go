@@ -38,14 +38,15 @@ func (s *space) spend(o Options, n int) {
 	}
 }
 
-// checkOpening refuses to open a store on a disk that is as good as full. What
-// opening and closing write, up to four tables, goes to mapped files, where a
-// full disk is no error but ends the process.
-func (s *space) checkOpening(o Options) error {
+// checkFull returns an error matching ledger.ErrNoSpace on a disk that is as
+// good as full, where nothing at all is written, nor a store opened: up to four
+// tables go to mapped files, where a full disk is no error but ends the process.
+func (s *space) checkFull(o Options) error {
 	s.look(o)
 	need := min(o.FreeSpaceFloor, 4*o.MemTable)
 	if free := s.free.Load(); o.FreeSpaceFloor > 0 && free < need {
-		return fmt.Errorf("%w: %d MiB free below %s, a store takes %d MiB to open", ledger.ErrNoSpace, free>>20, o.Dir, need>>20)
+		return fmt.Errorf("%w: %d MiB free below %s, a store takes %d MiB to be opened or written; nothing is lost, make room",
+			ledger.ErrNoSpace, free>>20, o.Dir, need>>20)
 	}
 	return nil
 }

@@ -50,6 +50,9 @@ func (s *store) Update(ctx context.Context, f func(ledger.Tx) error) error {
 		if err := s.log.Err(); err != nil {
 			return err
 		}
+		if err := s.log.space.checkFull(s.log.opts); err != nil {
+			return err
+		}
 		failpoint("checkpoint.before")
 		err := s.log.db.Update(func(txn *badger.Txn) error { return f(&tx{txn: txn, prefix: s.prefix, write: true}) })
 		failpoint("checkpoint.after")
