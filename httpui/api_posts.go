@@ -2,6 +2,7 @@ package httpui
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,28 @@ type hitJSON struct {
 	Interest  float64          `json:"interest"`
 	Summary   string           `json:"summary,omitempty"`
 	Snippet   string           `json:"snippet"`
+}
+
+// NoteJSON tells what of a query was not followed, and by which reason.
+type NoteJSON struct {
+	Reason search.NoteReason `json:"reason"`
+	Parts  []string          `json:"parts"` // of the query, as typed; the first 10
+}
+
+// NotesJSON puts the notes of each reason together.
+func NotesJSON(notes []search.Note) []NoteJSON {
+	out := []NoteJSON{}
+	for _, n := range notes {
+		i := slices.IndexFunc(out, func(o NoteJSON) bool { return o.Reason == n.Reason })
+		if i < 0 {
+			out = append(out, NoteJSON{Reason: n.Reason, Parts: []string{}})
+			i = len(out) - 1
+		}
+		if n.Part != "" && len(out[i].Parts) < 10 {
+			out[i].Parts = append(out[i].Parts, n.Part)
+		}
+	}
+	return out
 }
 
 func plainText(segments []search.Segment) string {
@@ -63,7 +86,7 @@ func (s *Server) apiSearch(w http.ResponseWriter, r *http.Request) error {
 		})
 	}
 	return writeJSON(w, http.StatusOK, map[string]any{
-		"total": result.Total, "took_ms": result.Took.Milliseconds(), "hits": hits,
+		"total": result.Total, "took_ms": result.Took.Milliseconds(), "hits": hits, "notes": NotesJSON(result.Notes),
 	})
 }
 

@@ -2,6 +2,7 @@ package httpui_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -66,6 +67,14 @@ func TestAPI(t *testing.T) {
 	}
 	if total := d.call(http.MethodGet, "/api/v1/search?limit=0", "", http.StatusOK)["total"]; total != 9. {
 		t.Errorf("everything is %v posts, want 9", total)
+	}
+
+	if notes, _ := found["notes"].([]any); notes == nil || len(notes) != 0 {
+		t.Errorf("notes on a query that was followed: %v", found["notes"])
+	}
+	vague := d.call(http.MethodGet, "/api/v1/search?"+url.Values{"q": {"status:zzz before:junk"}}.Encode(), "", http.StatusOK)
+	if said := fmt.Sprint(vague["notes"]); !strings.Contains(said, "status:zzz") || !strings.Contains(said, "before:junk") {
+		t.Errorf("notes on values that there are not: %s", said)
 	}
 
 	id, _ := hit["id"].(string)

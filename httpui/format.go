@@ -36,7 +36,7 @@ func (f formats) funcs(lang *i18n.Language) template.FuncMap {
 		"tn":    lang.Plural,
 		"label": func(set string, value any) (string, error) { return label(lang, set, value) },
 
-		"note": func(n search.Note) (string, error) { return noteText(lang, n) },
+		"note": func(n search.Note) (string, error) { return NoteText(lang, n) },
 
 		"num":     lang.Number,
 		"percent": lang.Percent,
@@ -76,8 +76,8 @@ func label(lang *i18n.Language, set string, value any) (string, error) {
 	return lang.Text(key)
 }
 
-// noteText says what of a query was not followed.
-func noteText(lang *i18n.Language, n search.Note) (string, error) {
+// NoteText says what of a query was not followed.
+func NoteText(lang *i18n.Language, n search.Note) (string, error) {
 	key := "note." + string(n.Reason)
 	if !lang.Has(key) {
 		key = "note.other"

@@ -52,6 +52,9 @@ func TestErrors(t *testing.T) {
 		{[]string{"search", "--limit", "0"}, "--limit 0: want 1 to 200"},
 		{[]string{"search", "--nosuch"}, "--nosuch"},
 		{[]string{"nosuch"}, "nosuch"},
+		{[]string{"search", "--direction", "nosuch"}, "--direction nosuch: want one of"},
+		{[]string{"search", "--source", "nosuch"}, `source "nosuch" is not in the registry`},
+		{[]string{"search", "--lang", "zz"}, "--lang zz: no language"},
 	}
 	for _, tt := range tests {
 		t.Run(strings.Join(tt.args, " "), func(t *testing.T) { check(t, tt.args, tt.want) })
@@ -67,6 +70,39 @@ func TestErrors(t *testing.T) {
 	for _, i := range []int{3, 4, 7, 13} {
 		tt := tests[i]
 		t.Run("served "+strings.Join(tt.args, " "), func(t *testing.T) { check(t, tt.args, tt.want) })
+	}
+}
+
+// TestSearchSaysWhatItLeftOut: a value that there is not narrows nothing, so it
+// is told, in the pages' words to a person and by name to a program.
+func TestSearchSaysWhatItLeftOut(t *testing.T) {
+	d := newDesk(t)
+	d.sources(oneSource(staticFeed(t, 3).URL))
+	d.do(exitDone, "crawl", "--all")
+	e := d.do(exitDone, "search", "status:zzz before:junk after:2026-13-45 verdict:perhaps")
+	for _, want := range []string{
+		"No such value, left out: status:zzz", "No such value, left out: verdict:perhaps",
+		"Not a date, left out: before:junk", "Not a date, left out: after:2026-13-45",
+	} {
+		if !strings.Contains(e.stderr, want+"\n") && !strings.Contains(e.stderr, want+". ") {
+			t.Errorf("standard error does not say %q:\n%s", want, e.stderr)
+		}
+	}
+	if strings.Contains(e.stdout, "left out") {
+		t.Errorf("notes among the results:\n%s", e.stdout)
+	}
+	var found searchResult
+	d.json(exitDone, &found, "search", "status:zzz")
+	if len(found.Notes) != 1 || found.Notes[0].Reason != "bad_value" || len(found.Notes[0].Parts) != 1 || found.Notes[0].Parts[0] != "status:zzz" {
+		t.Errorf("notes %+v", found.Notes)
+	}
+	d.json(exitDone, &found, "search", "--lang", "EN", "--direction", "linux", "--source", "one")
+	if found.Total != 3 || len(found.Notes) != 0 {
+		t.Errorf("found %d, notes %+v", found.Total, found.Notes)
+	}
+	d.sources("sources: []\n")
+	if d.json(exitDone, &found, "search", "--source", "one"); found.Total != 3 {
+		t.Errorf("of a source that was taken off the registry: %d found", found.Total)
 	}
 }
 

@@ -5,11 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/text/language"
 
 	"vesti.nixg.ru/httpui"
 	"vesti.nixg.ru/httpui/i18n"
@@ -19,31 +19,10 @@ import (
 )
 
 type searchResult struct {
-	Total  int          `json:"total"`
-	TookMS int64        `json:"took_ms"`
-	Hits   []hit        `json:"hits"`
-	Notes  []searchNote `json:"notes,omitempty"`
-}
-
-// searchNote tells what of a query was not followed, the parts by comma.
-type searchNote struct {
-	Reason search.NoteReason `json:"reason"`
-	Parts  []string          `json:"parts"`
-}
-
-func searchNotes(notes []search.Note) []searchNote {
-	var out []searchNote
-	for _, n := range notes {
-		i := slices.IndexFunc(out, func(o searchNote) bool { return o.Reason == n.Reason })
-		if i < 0 {
-			out = append(out, searchNote{Reason: n.Reason, Parts: []string{}})
-			i = len(out) - 1
-		}
-		if n.Part != "" && len(out[i].Parts) < 10 {
-			out[i].Parts = append(out[i].Parts, n.Part)
-		}
-	}
-	return out
+	Total  int               `json:"total"`
+	TookMS int64             `json:"took_ms"`
+	Hits   []hit             `json:"hits"`
+	Notes  []httpui.NoteJSON `json:"notes"` // what of the query was not followed
 }
 
 type hit struct {
@@ -64,9 +43,20 @@ func newSearch(c *call) *cobra.Command {
 		Use:   "search [QUERY]",
 		Short: "Find candidates by their text",
 		Long: `Find candidates by their text. All words must be there, in any form; "quotes"
-make a phrase, -word excludes, word* is a prefix, OR stands between alternatives;
-title:, source:, direction:, lang:, status:, before: and after: name fields. Put --
-before a query that begins with a minus. Without a query: the newest candidates.`,
+make a phrase, -word excludes, word* is a prefix, OR stands between alternatives.
+Put -- before a query that begins with a minus. Without a query: the newest
+candidates. Fields narrow it, and with a minus before them exclude:
+
+  title:WORD
+  source:SLUG
+  direction:NAME         one of the directions, or none
+  lang:ru                two letters
+  status:VALUE           pending, classified or parked
+  verdict:VALUE          picked, rejected or none
+  after:DAY before:DAY   2026-01-31, 2026-01, 2026, today, yesterday, 12h, 7d, 2w
+
+What of a query cannot be followed is left out and told on standard error, and
+as "notes" with --json.`,
 		Example: "  vesti search 'ядро linux' --limit 5\n  vesti search --direction llm --since 2026-11-01 --sort interest",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -75,16 +65,25 @@ before a query that begins with a minus. Without a query: the newest candidates.
 			}
 			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
 				r := search.Request{Query: strings.Join(args, " "), Sort: posts.Sort(sort), Limit: limit}
+				if err := a.checkDirection(ledger.Direction(direction)); err != nil {
+					return err
+				}
+				if err := a.checkSource(ctx, ledger.Slug(source)); err != nil {
+					return err
+				}
 				if direction != "" {
 					r.Directions = []ledger.Direction{ledger.Direction(direction)}
 				}
 				if source != "" {
 					r.Sources = []ledger.Slug{ledger.Slug(source)}
 				}
+				var err error
 				if lang != "" {
+					if lang, err = parseLang(lang); err != nil {
+						return err
+					}
 					r.Langs = []string{lang}
 				}
-				var err error
 				if r.Since, err = parseDay("--since", since, a.cfg.location()); err != nil {
 					return err
 				}
@@ -107,7 +106,7 @@ before a query that begins with a minus. Without a query: the newest candidates.
 	f.IntVar(&limit, "limit", search.DefaultLimit, fmt.Sprintf("most hits to print, up to %d", search.MaxLimit))
 	f.StringVar(&direction, "direction", "", "only this direction")
 	f.StringVar(&source, "source", "", "only what this source carries")
-	f.StringVar(&lang, "lang", "", "only this language")
+	f.StringVar(&lang, "lang", "", "only this language, by its two letters: ru, en")
 	f.StringVar(&since, "since", "", "only from this day on, 2006-01-02, or a time as in RFC 3339")
 	f.StringVar(&until, "until", "", "only before this day or time")
 	f.StringVar(&sort, "sort", "", "date, relevance or interest (default relevance; date without a query)")
@@ -120,7 +119,7 @@ func (c *call) search(ctx context.Context, a *App, r search.Request) error {
 	if err != nil {
 		return fmt.Errorf("search: %w", err)
 	}
-	out := searchResult{Total: found.Total, TookMS: found.Took.Milliseconds(), Hits: []hit{}, Notes: searchNotes(found.Notes)}
+	out := searchResult{Total: found.Total, TookMS: found.Took.Milliseconds(), Hits: []hit{}, Notes: httpui.NotesJSON(found.Notes)}
 	for _, h := range found.Hits {
 		heading := plain(h.Heading)
 		if heading == "" {
@@ -132,20 +131,64 @@ func (c *call) search(ctx context.Context, a *App, r search.Request) error {
 			ID: h.ID, Title: h.Title, Heading: heading, URL: h.URL, Source: h.Source, Direction: h.Direction, Published: h.Date, Snippet: plain(h.Snippet),
 		})
 	}
+	if err := c.searchNotes(found.Notes); err != nil {
+		return fmt.Errorf("search: %w", err)
+	}
 	return c.result(out, func(w io.Writer) {
 		for _, h := range out.Hits {
 			fmt.Fprintf(w, "%s  %s  %s  %s\n    %s\n    %s\n    %s\n", h.ID.String()[:12], h.Published.In(a.cfg.location()).Format("2006-01-02 15:04"),
 				h.Source, orDash(string(h.Direction)), h.Heading, h.URL, h.Snippet)
 		}
-		for _, n := range out.Notes {
-			if n.Reason == search.NoteRebuilding {
-				fmt.Fprintf(w, "the search index is being built, %s is there: some posts are not found yet\n", strings.Join(n.Parts, ", "))
-				continue
-			}
-			fmt.Fprintf(w, "note on the query: %s %s\n", n.Reason, strings.Join(n.Parts, ", "))
-		}
 		fmt.Fprintf(w, "%d found, %d shown\n", out.Total, len(out.Hits))
 	})
+}
+
+// searchNotes tells a person, in the pages' words, what of a query was not
+// followed. A program finds it in the result.
+func (c *call) searchNotes(notes []search.Note) error {
+	if c.json || len(notes) == 0 {
+		return nil
+	}
+	words, err := i18n.Load()
+	if err != nil {
+		return fmt.Errorf("read the catalogue: %w", err)
+	}
+	for _, n := range notes {
+		text, err := httpui.NoteText(words.Match("en", ""), n)
+		if err != nil {
+			return err //nolint:wrapcheck // names the text
+		}
+		fmt.Fprintln(c.err, text)
+	}
+	return nil
+}
+
+// checkSource wants a source of the registry, one that was there once, or none.
+func (a *App) checkSource(ctx context.Context, slug ledger.Slug) error {
+	if slug == "" {
+		return nil
+	}
+	_, err := a.sourceBySlug(slug)
+	if err == nil || slug.Validate() != nil {
+		return err
+	}
+	events, readErr := a.log.SourceEvents(ctx, slug, 1)
+	if readErr != nil {
+		return fmt.Errorf("read history of source %s: %w", slug, readErr)
+	}
+	if len(events) > 0 {
+		return nil
+	}
+	return err
+}
+
+// parseLang wants a language that there is, and returns its code as posts have it.
+func parseLang(s string) (string, error) {
+	base, err := language.ParseBase(s)
+	if err != nil {
+		return "", usagef("--lang %s: no language is known by that; want two letters, such as ru or en", s)
+	}
+	return base.String(), nil
 }
 
 func plain(segments []search.Segment) string {
