@@ -63,7 +63,7 @@ func BenchmarkBurst(b *testing.B) {
 		c := crawl.New(crawl.Options{
 			Log: ledgertest.Open(b), Kinds: map[ledger.Crawler]crawl.Kind{ledger.CrawlerRSS: feed.New(feed.Options{Client: client})},
 		})
-		if err := c.Reload(b.Context(), sources); err != nil {
+		if _, err := c.Reload(b.Context(), sources); err != nil {
 			b.Fatal(err)
 		}
 		stop := watchHeap(&heap)

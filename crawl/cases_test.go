@@ -84,7 +84,7 @@ func (d *desktop) now() time.Time { return *d.clock.Load() }
 
 func (d *desktop) reload(t *testing.T) {
 	t.Helper()
-	if err := d.Reload(t.Context(), d.sources); err != nil {
+	if _, err := d.Reload(t.Context(), d.sources); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -101,39 +102,68 @@ func New(opts Options) *Crawler {
 	return c
 }
 
-// Reload puts sources in the place of the registry. Runs under way end as they
-// began. A source whose address changed is due at once and asked for its whole
-// document. An error leaves the registry as it was.
-func (c *Crawler) Reload(ctx context.Context, sources []Source) error {
+// Changes are what a reload made of the registry, each list in order.
+type Changes struct {
+	Added   []ledger.Slug `json:"added"`
+	Changed []ledger.Slug `json:"changed"`
+	Removed []ledger.Slug `json:"removed"`
+}
+
+// Reload puts sources in the place of the registry and returns what that has
+// changed. Runs under way end as they began. A source that is defined otherwise
+// now is due at once and asked for its whole document; one in error is due at
+// once too, for what was wrong may be mended. A pause that a site asked for is
+// kept. An error leaves the registry as it was.
+func (c *Crawler) Reload(ctx context.Context, sources []Source) (Changes, error) {
 	fresh := make(map[ledger.Slug]*entry, len(sources))
 	for _, src := range sources {
 		if c.opts.Kinds[src.Crawler] == nil {
-			return fmt.Errorf("reload sources: %w: source %s: no crawler %q in this build", ledger.ErrInvalid, src.Slug, src.Crawler)
+			return Changes{}, fmt.Errorf("reload sources: %w: source %s: no crawler %q in this build", ledger.ErrInvalid, src.Slug, src.Crawler)
 		}
 		state, err := c.opts.Log.Source(ctx, src.Slug)
 		if err != nil {
-			return fmt.Errorf("reload sources: %w", err)
+			return Changes{}, fmt.Errorf("reload sources: %w", err)
 		}
 		fresh[src.Slug] = &entry{src: src, state: state, due: c.due(src, state)}
 	}
 	c.mu.Lock()
-	for slug, e := range fresh {
-		old := c.entries[slug]
+	changes := c.replace(fresh)
+	c.mu.Unlock()
+	c.poke()
+	return changes, nil
+}
+
+// replace makes fresh the registry, and keeps what is known of the sources that
+// stay. Crawler.mu is held.
+func (c *Crawler) replace(fresh map[ledger.Slug]*entry) Changes {
+	changes := Changes{Added: []ledger.Slug{}, Changed: []ledger.Slug{}, Removed: []ledger.Slug{}}
+	for _, slug := range slices.Sorted(maps.Keys(c.entries)) {
+		if fresh[slug] == nil {
+			changes.Removed = append(changes.Removed, slug)
+		}
+	}
+	for _, slug := range slices.Sorted(maps.Keys(fresh)) {
+		e, old := fresh[slug], c.entries[slug]
 		if old == nil {
+			changes.Added = append(changes.Added, slug)
 			c.remindOfPause(e)
 			continue
 		}
-		moved := old.src.FeedURL != e.src.FeedURL || old.src.Channel != e.src.Channel
+		changed := !reflect.DeepEqual(old.src, e.src)
+		moved := old.src.address() != e.src.address()
+		if changed {
+			changes.Changed = append(changes.Changed, slug)
+			old.full = true
+		}
 		old.src, old.due = e.src, c.due(e.src, old.state)
-		if moved {
-			old.full, old.due = true, time.Time{}
+		paused := old.state.ThrottledUntil.After(c.opts.Now())
+		if moved || (changed || old.state.ErrorCount > 0) && !paused {
+			old.due = time.Time{}
 		}
 		fresh[slug] = old // a run under way holds on to it
 	}
 	c.entries = fresh
-	c.mu.Unlock()
-	c.poke()
-	return nil
+	return changes
 }
 
 func (c *Crawler) remindOfPause(e *entry) {

@@ -71,7 +71,7 @@ func newDesk(t *testing.T, kind *script, opts crawl.Options, sources ...crawl.So
 	}
 	opts.Kinds = map[ledger.Crawler]crawl.Kind{ledger.CrawlerRSS: kind}
 	d.Crawler = crawl.New(opts)
-	if err := d.Reload(t.Context(), sources); err != nil {
+	if _, err := d.Reload(t.Context(), sources); err != nil {
 		t.Fatal(err)
 	}
 	return d

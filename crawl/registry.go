@@ -45,7 +45,7 @@ func LoadSources(path string, directions []ledger.Direction) ([]Source, error) {
 }
 
 // ParseSources reads a registry of sources: a document with the list "sources",
-// or a bare list. directions is the configured set, none for the default one.
+// or a bare list; a file of nothing but comments is a mistake. directions is the configured set, none for the default one.
 // Of a file with errors nothing is returned but all of its errors, joined, each
 // a *RegistryError; name stands for the file in them.
 func ParseSources(data []byte, name string, directions []ledger.Direction) ([]Source, error) {
@@ -56,6 +56,9 @@ func ParseSources(data []byte, name string, directions []ledger.Direction) ([]So
 	doc, err := parser.ParseBytes(data, 0)
 	if err != nil {
 		return nil, syntaxError(name, err)
+	}
+	if !slices.ContainsFunc(doc.Docs, func(d *ast.DocumentNode) bool { return hasContent(d.Body) }) {
+		return nil, &RegistryError{File: name, Line: 1, Message: "the file is empty; to have no sources write sources: []"}
 	}
 	var sources []Source
 	for _, d := range doc.Docs {
@@ -69,6 +72,12 @@ func ParseSources(data []byte, name string, directions []ledger.Direction) ([]So
 		return nil, errors.Join(p.errs...)
 	}
 	return sources, nil
+}
+
+// hasContent tells a document from one of nothing but comments.
+func hasContent(body ast.Node) bool {
+	_, comments := body.(*ast.CommentGroupNode)
+	return body != nil && !comments
 }
 
 func syntaxError(name string, err error) error {

@@ -88,7 +88,7 @@ func TestParseSourcesTakesABareListAndMerges(t *testing.T) {
 	if len(sources) != 2 || sources[1].Slug != "b" || sources[1].Priority != ledger.P2 || sources[1].Direction != "tech" {
 		t.Errorf("%+v", sources)
 	}
-	for _, empty := range []string{"", "# nothing yet\n", "sources:\n", "sources: []\n", "[]"} {
+	for _, empty := range []string{"# nothing yet\nsources:\n", "sources:\n", "sources: []\n", "[]"} {
 		if got := parse(t, empty); len(got) != 0 {
 			t.Errorf("%q: %+v", empty, got)
 		}
@@ -119,6 +119,10 @@ func TestErrorsNameLineAndField(t *testing.T) {
 		"duplicate feed":    {"- {slug: a, feed_url: 'https://a.example/', direction: tech}\n- {slug: b, feed_url: 'https://a.example/', direction: tech}\n", "s.yaml:2: feed_url:"},
 		"duplicate channel": {"- {slug: a, channel: durov, direction: tech}\n- {slug: b, channel: '@Durov', direction: tech}\n", "s.yaml:2: channel:"},
 		"syntax":            {"sources:\n  - slug: 'a\n", "s.yaml:2:"},
+		"empty":             {"", "s.yaml:1: the file is empty; to have no sources write sources: []"},
+		"blank":             {" \n\n", "s.yaml:1: the file is empty"},
+		"comments alone":    {"# nothing yet\n", "s.yaml:1: the file is empty"},
+		"an end alone":      {"---\n", "s.yaml:1: the file is empty"},
 		"no list":           {"sources: 5\n", "s.yaml:1: sources: want a list"},
 		"no mapping":        {"- just text\n", "s.yaml:1: want a source"},
 		"mapping for text":  {"- slug: {a: b}\n", "s.yaml:1: slug: want a single value"},

@@ -19,7 +19,7 @@ func TestPrioritiesHaveTheirIntervalsAndJitter(t *testing.T) {
 			feedSource("often", ledger.P0), feedSource("also", ledger.P0), feedSource("hourly", ledger.P1), feedSource("rare", ledger.P2))
 		off := feedSource("off", ledger.P0)
 		off.Enabled = false
-		if err := d.Reload(t.Context(), append(d.Sources(), off)); err != nil {
+		if _, err := d.Reload(t.Context(), append(d.Sources(), off)); err != nil {
 			t.Fatal(err)
 		}
 		d.start(t)
@@ -225,7 +225,7 @@ func TestReload(t *testing.T) {
 		d := newDesk(t, kind, crawl.Options{}, feedSource("stays", ledger.P2), feedSource("leaves", ledger.P0), feedSource("moves", ledger.P2))
 		d.start(t)
 		synctest.Wait()
-		if err := d.Reload(t.Context(), []crawl.Source{{Slug: "x", Crawler: "gopher"}}); !is(err, ledger.ErrInvalid) {
+		if _, err := d.Reload(t.Context(), []crawl.Source{{Slug: "x", Crawler: "gopher"}}); !is(err, ledger.ErrInvalid) {
 			t.Errorf("a kind that is not there: got %v, want ErrInvalid", err)
 		}
 		if n := len(d.Sources()); n != 3 {
@@ -234,24 +234,56 @@ func TestReload(t *testing.T) {
 		time.Sleep(time.Minute)
 		moved := feedSource("moves", ledger.P2)
 		moved.FeedURL = "https://elsewhere.example/feed"
-		if err := d.Reload(t.Context(), []crawl.Source{feedSource("stays", ledger.P0), moved, feedSource("new", ledger.P2)}); err != nil {
+		changes, err := d.Reload(t.Context(), []crawl.Source{feedSource("stays", ledger.P0), moved, feedSource("new", ledger.P2)})
+		if err != nil {
 			t.Fatal(err)
+		}
+		if got := fmt.Sprint(changes); got != "{[new] [moves stays] [leaves]}" {
+			t.Errorf("changes %s", got)
 		}
 		synctest.Wait()
 		jobs := kind.of("moves")
 		if len(jobs) != 2 || !jobs[1].Unconditional || jobs[1].Source.FeedURL != moved.FeedURL {
 			t.Errorf("the source with a new address: %d runs", len(jobs))
 		}
-		if len(kind.of("new")) != 1 || len(kind.of("stays")) != 1 {
-			t.Errorf("new: %d runs, stays: %d; want 1 each", len(kind.of("new")), len(kind.of("stays")))
+		if len(kind.of("new")) != 1 || len(kind.of("stays")) != 2 {
+			t.Errorf("new: %d runs, stays, which became P0: %d; want 1 and 2", len(kind.of("new")), len(kind.of("stays")))
 		}
 		time.Sleep(20 * time.Minute)
 		synctest.Wait()
-		if n := len(kind.of("stays")); n != 2 {
-			t.Errorf("the source that became P0 had %d runs, want 2", n)
+		if n := len(kind.of("stays")); n != 3 {
+			t.Errorf("the source that became P0 had %d runs, want 3", n)
 		}
 		if n := len(kind.of("leaves")); n != 1 {
 			t.Errorf("the source that left had %d runs, want 1", n)
+		}
+	})
+}
+
+// TestReloadAsksAgainWhatFailed: whoever mends a registry wants to see at once
+// whether it helped; a site that asked for a pause gets it all the same.
+func TestReloadAsksAgainWhatFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kind := &script{do: func(_ context.Context, job crawl.Job) (crawl.Report, error) {
+			switch job.Source.Slug {
+			case "fails":
+				return crawl.Report{}, &crawl.Error{Cause: ledger.CauseParse, Message: "no feed"}
+			case "waits":
+				return crawl.Report{}, &crawl.Throttled{Until: job.Now.Add(time.Hour), HTTPStatus: 429, Message: "slow down"}
+			}
+			return crawl.Report{HTTPStatus: 200}, nil
+		}}
+		sources := []crawl.Source{feedSource("well", ledger.P1), feedSource("fails", ledger.P1), feedSource("waits", ledger.P1)}
+		d := newDesk(t, kind, crawl.Options{}, sources...)
+		d.start(t)
+		time.Sleep(time.Minute)
+		sources[2].Block = []string{"advert*"}
+		if _, err := d.Reload(t.Context(), sources); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if well, fails, waits := len(kind.of("well")), len(kind.of("fails")), len(kind.of("waits")); well != 1 || fails != 2 || waits != 1 {
+			t.Errorf("runs: the one that is well %d, that failed %d, that waits %d; want 1, 2, 1", well, fails, waits)
 		}
 	})
 }

@@ -57,7 +57,7 @@ func soak(t *testing.T, count, hours int) {
 		stub.serve[host] = k
 		sources = append(sources, s)
 	}
-	if err := c.Reload(t.Context(), sources); err != nil {
+	if _, err := c.Reload(t.Context(), sources); err != nil {
 		t.Fatal(err)
 	}
 	d := &desk{Crawler: c, log: log}

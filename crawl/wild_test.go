@@ -65,7 +65,7 @@ func TestWildFeedsOverRealHTTP(t *testing.T) {
 	c := crawl.New(crawl.Options{Log: log, Now: clock, Kinds: map[ledger.Crawler]crawl.Kind{
 		ledger.CrawlerRSS: feed.New(feed.Options{Client: client}),
 	}})
-	if err := c.Reload(t.Context(), sources); err != nil {
+	if _, err := c.Reload(t.Context(), sources); err != nil {
 		t.Fatal(err)
 	}
 	run := func() crawl.Summary {

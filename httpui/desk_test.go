@@ -132,7 +132,7 @@ func (d *desk) register(registered []crawl.Source) {
 	d.crawler = crawl.New(crawl.Options{
 		Log: d.log, Kinds: map[ledger.Crawler]crawl.Kind{ledger.CrawlerRSS: noKind{}, ledger.CrawlerTelegram: noKind{}}, Now: d.clock.Now,
 	})
-	if err := d.crawler.Reload(d.t.Context(), registered); err != nil {
+	if _, err := d.crawler.Reload(d.t.Context(), registered); err != nil {
 		d.t.Fatal(err)
 	}
 }

@@ -143,7 +143,7 @@ func TestHostileFeeds(t *testing.T) {
 			d.crawler = crawl.New(crawl.Options{
 				Log: d.log, Kinds: map[ledger.Crawler]crawl.Kind{ledger.CrawlerRSS: feed.New(feed.Options{Client: client})}, Now: d.clock.Now,
 			})
-			if err := d.crawler.Reload(t.Context(), []crawl.Source{src}); err != nil {
+			if _, err := d.crawler.Reload(t.Context(), []crawl.Source{src}); err != nil {
 				t.Fatal(err)
 			}
 			summary, err := d.crawler.RunOnce(t.Context(), crawl.Selection{All: true}, crawl.Once{})

@@ -52,7 +52,8 @@ func (a *App) buildCrawler(ctx context.Context) error {
 		Registerer:  a.registry,
 	})
 	a.client = client
-	return a.reloadSources(ctx)
+	_, err = a.reloadSources(ctx)
+	return err
 }
 
 // readSources reads the registry's file, without taking it over.
@@ -72,13 +73,14 @@ func (a *App) readSources() ([]crawl.Source, error) {
 
 // reloadSources reads the registry again. A broken one leaves the running one
 // in force.
-func (a *App) reloadSources(ctx context.Context) error {
+func (a *App) reloadSources(ctx context.Context) (crawl.Changes, error) {
 	list, err := a.readSources()
 	if err != nil {
-		return err
+		return crawl.Changes{}, err
 	}
-	if err := a.crawler.Reload(ctx, list); err != nil {
-		return fmt.Errorf("take over sources: %w", err)
+	changes, err := a.crawler.Reload(ctx, list)
+	if err != nil {
+		return crawl.Changes{}, fmt.Errorf("take over sources: %w", err)
 	}
-	return nil
+	return changes, nil
 }

@@ -54,6 +54,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"nosuch"}, "nosuch"},
 		{[]string{"search", "--direction", "nosuch"}, "--direction nosuch: want one of"},
 		{[]string{"search", "--source", "nosuch"}, `source "nosuch" is not in the registry`},
+		{[]string{"sources", "import", "--direction", "zzz", filepath.Join(d.data, "notes.opml")}, "--direction zzz: want one of"},
 		{[]string{"search", "--lang", "zz"}, "--lang zz: no language"},
 	}
 	for _, tt := range tests {
@@ -96,7 +97,7 @@ func TestSearchSaysWhatItLeftOut(t *testing.T) {
 	if len(found.Notes) != 1 || found.Notes[0].Reason != "bad_value" || len(found.Notes[0].Parts) != 1 || found.Notes[0].Parts[0] != "status:zzz" {
 		t.Errorf("notes %+v", found.Notes)
 	}
-	d.json(exitDone, &found, "search", "--lang", "EN", "--direction", "linux", "--source", "one")
+	d.json(exitDone, &found, "search", "--lang", "EN", "--source", "one")
 	if found.Total != 3 || len(found.Notes) != 0 {
 		t.Errorf("found %d, notes %+v", found.Total, found.Notes)
 	}

@@ -167,11 +167,13 @@ func (a *App) reloadOnHangup(ctx context.Context, hangup <-chan os.Signal) error
 		case <-ctx.Done():
 			return nil
 		case <-hangup:
-			if err := a.reloadSources(ctx); err != nil {
+			changes, err := a.reloadSources(ctx)
+			if err != nil {
 				a.logger.Error("the sources were not taken over; the old ones stay in force", "error", err)
 				continue
 			}
-			a.logger.Info("sources read again", "sources", len(a.crawler.Sources()))
+			a.logger.Info("sources read again", "sources", len(a.crawler.Sources()),
+				"added", changes.Added, "changed", changes.Changed, "removed", changes.Removed)
 		}
 	}
 }

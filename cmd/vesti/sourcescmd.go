@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vesti.nixg.ru/crawl"
 	"vesti.nixg.ru/ledger"
 	"vesti.nixg.ru/projections/sources"
 )
@@ -165,16 +166,37 @@ func newSourcesReload(c *call) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reload",
 		Short: "Read sources.yaml again; a broken file leaves the running one in force",
+		Long: `Read sources.yaml again and print what was added, changed and removed; a broken
+file leaves the running registry in force. New sources, those that are defined
+otherwise now and those in error are crawled at once.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
-				if err := a.reloadSources(ctx); err != nil {
+				changes, err := a.reloadSources(ctx)
+				if err != nil {
 					return err
 				}
-				n := len(a.crawler.Sources())
-				return c.result(map[string]any{"ok": true, "sources": n}, func(w io.Writer) { fmt.Fprintf(w, "%d sources in force\n", n) })
+				out := struct {
+					OK      bool `json:"ok"`
+					Sources int  `json:"sources"`
+					crawl.Changes
+				}{true, len(a.crawler.Sources()), changes}
+				return c.result(out, func(w io.Writer) { printChanges(w, changes, out.Sources) })
 			})
 		},
 	}
+}
+
+func printChanges(w io.Writer, changes crawl.Changes, inForce int) {
+	for _, part := range []struct {
+		verb  string
+		slugs []ledger.Slug
+	}{{"added", changes.Added}, {"changed", changes.Changed}, {"removed", changes.Removed}} {
+		for _, slug := range part.slugs {
+			fmt.Fprintf(w, "%-8s %s\n", part.verb, slug)
+		}
+	}
+	fmt.Fprintf(w, "%d added, %d changed, %d removed; %d sources in force\n",
+		len(changes.Added), len(changes.Changed), len(changes.Removed), inForce)
 }
 
 func newSourcesReset(c *call) *cobra.Command {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,6 +35,9 @@ and told. The file as it was is kept beside it as sources.yaml.bak.`,
 				return usagef("--priority: %v", err)
 			}
 			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
+				if err := a.checkDirection(ledger.Direction(direction)); err != nil {
+					return err
+				}
 				im := crawl.Import{Existing: a.crawler.Sources(), Directions: a.cfg.Directions, Direction: ledger.Direction(direction), Priority: p}
 				if direction == "" {
 					im.Direction = a.cfg.Directions[0]
@@ -67,7 +71,7 @@ func (c *call) importOPML(ctx context.Context, a *App, name string, im crawl.Imp
 		if err := addSources(a.cfg.Sources, added, a.cfg.Directions); err != nil {
 			return err
 		}
-		if err := a.reloadSources(ctx); err != nil {
+		if _, err := a.reloadSources(ctx); err != nil {
 			return err
 		}
 	}
@@ -87,6 +91,10 @@ func (c *call) importOPML(ctx context.Context, a *App, name string, im crawl.Imp
 	})
 }
 
+// emptyList is a list without sources, as the registry's own messages write it,
+// and what follows on its line.
+var emptyList = regexp.MustCompile(`(?m)^(?:sources[ \t]*:[ \t]*)?\[[ \t]*\]([ \t]*(?:#.*)?)$`)
+
 // addSources writes the registry anew with added at its end. The user's own
 // lines stay as they are: the new ones follow at the indentation at which the
 // whole can be read.
@@ -103,9 +111,13 @@ func addSources(path string, added []crawl.Source, directions []ledger.Direction
 	if err := crawl.WriteSources(&list, added); err != nil {
 		return fmt.Errorf("write sources: %w", err)
 	}
+	kept := bytes.TrimRight(old, " \t\r\n")
+	if len(before) == 0 {
+		kept = emptyList.ReplaceAll(kept, []byte("sources:$1")) // in a list of the other notation there is no place for them
+	}
 	for _, indent := range []string{"  ", "", "    "} {
 		var b bytes.Buffer
-		b.Write(bytes.TrimRight(old, "\n"))
+		b.Write(kept)
 		b.WriteString("\n")
 		for line := range strings.Lines(list.String()) {
 			b.WriteString(indent + line)
