@@ -64,6 +64,15 @@ func TestReview(t *testing.T) {
 			reclassify(0)
 		}
 	}
+	d.do(exitDone, "review", id, "--undo")
+	var before, after struct{ Events []logEntry }
+	d.json(exitDone, &before, "log", id)
+	if said := d.do(exitDone, "review", id, "--undo").stdout; !strings.Contains(said, "nothing to take back") {
+		t.Errorf("a second --undo said %s", said)
+	}
+	if d.json(exitDone, &after, "log", id); len(after.Events) != len(before.Events) {
+		t.Errorf("a second --undo made %d events", len(after.Events)-len(before.Events))
+	}
 	for _, wrong := range [][]string{{}, {"--pick", "--reject"}, {"--undo", "--pick"}, {"--direction", "gardening"}} {
 		if e := d.try(append([]string{"review", id}, wrong...)...); e.code != exitUsage {
 			t.Errorf("review %s: exit code %d, %s", wrong, e.code, e.stderr)

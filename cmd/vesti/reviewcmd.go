@@ -20,7 +20,8 @@ func newReview(c *call) *cobra.Command {
 		Use:   "review POST --pick | --reject | --undo [--direction D]",
 		Short: "Pick or reject a post, correct its direction, or take that back",
 		Long: `Pick or reject a post, correct its direction, or take that back. An editor's word
-outranks every classification and replaces the editor's earlier word on the post.`,
+outranks every classification. A new verdict replaces the earlier one and keeps a
+corrected direction; --direction alone keeps the verdict. --undo takes both back.`,
 		Example: "  vesti review 3f2a9c01 --pick\n  vesti review 3f2a9c01 --direction llm\n  vesti review 3f2a9c01 --undo",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -38,9 +39,9 @@ outranks every classification and replaces the editor's earlier word on the post
 	}
 	f := cmd.Flags()
 	f.BoolVar(&pick, "pick", false, "a story to follow")
-	f.BoolVar(&reject, "reject", false, "no story")
-	f.BoolVar(&undo, "undo", false, "take the editor's word back")
-	f.StringVar(&direction, "direction", "", "the right direction")
+	f.BoolVar(&reject, "reject", false, "no story; a corrected direction stays")
+	f.BoolVar(&undo, "undo", false, "take the verdict and the corrected direction back")
+	f.StringVar(&direction, "direction", "", "the right direction; without --pick or --reject the verdict stays")
 	f.StringVar(&note, "note", "", "a note kept with the decision")
 	return cmd
 }
@@ -58,7 +59,12 @@ func (c *call) review(ctx context.Context, a *App, name string, word ledger.Post
 		return fmt.Errorf("read post %q: %w", name, err)
 	}
 	// A corrected direction alone keeps an earlier verdict, and the other way round.
-	if !undo {
+	switch {
+	case undo && post.State.Verdict == ledger.VerdictNone && post.State.Corrected == "":
+		return c.result(map[string]any{"ok": true, "id": post.ID, "verdict": word.Verdict, "direction": word.Direction}, func(w io.Writer) {
+			fmt.Fprintf(w, "%s: there is nothing to take back\n", post.Item.Title)
+		})
+	case !undo:
 		if word.Verdict == ledger.VerdictNone {
 			word.Verdict = post.State.Verdict
 		}
