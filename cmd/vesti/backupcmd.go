@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -53,8 +54,11 @@ func (c *call) backup(ctx context.Context, a *App, path, since string) error {
 		return usagef("%s is there already; name another file, or move it away", path)
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".vesti-backup-*")
+	if wrong, ok := errors.AsType[*fs.PathError](err); ok {
+		return usagef("write backup %s: %v", path, wrong.Err) // the name in it is the temporary file's
+	}
 	if err != nil {
-		return fmt.Errorf("write backup: %w", err)
+		return fmt.Errorf("write backup %s: %w", path, err)
 	}
 	defer func() { _ = os.Remove(tmp.Name()) }() // gone already where all went well
 	report, err := a.log.Backup(ctx, tmp, parent, c.stepProgress())
@@ -133,7 +137,7 @@ func (c *call) restore(ctx context.Context, cfg Config, files []string, yes bool
 		return errServerRuns
 	}
 	if err != nil {
-		return fmt.Errorf("restore: %w", err)
+		return err //nolint:wrapcheck // it says by itself that it was a restore
 	}
 	if yes {
 		// The index belongs to the store that was replaced; it is built again.
@@ -179,8 +183,11 @@ does both by itself; the store can be used meanwhile.`,
 					badgerlog.CompactReport
 				}{true, removed, report}
 				return c.result(out, func(w io.Writer) {
-					fmt.Fprintf(w, "texts of %d posts and %d revisions removed, %d runs folded; %d bytes before, %d after\n",
-						removed.Posts, removed.Revisions, removed.Runs, report.Before, report.After)
+					gain := fmt.Sprintf("%d bytes before, %d after", report.Before, report.After)
+					if report.After >= report.Before {
+						gain = fmt.Sprintf("there was no space to give back of %d bytes", report.Before)
+					}
+					fmt.Fprintf(w, "texts of %d posts and %d revisions removed, %d runs folded; %s\n", removed.Posts, removed.Revisions, removed.Runs, gain)
 				})
 			})
 		},

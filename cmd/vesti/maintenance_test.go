@@ -68,8 +68,26 @@ func TestBackupAndRestore(t *testing.T) {
 	if e := other.try("restore", torn, "--yes"); e.code != exitFailed {
 		t.Errorf("restore of a cut backup: exit code %d\n%s", e.code, e.stdout)
 	}
+	if err := os.WriteFile(torn, b[:20], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if e := other.try("restore", torn); e.code != exitFailed || !strings.Contains(e.stderr, "damaged or cut") || strings.Contains(e.stderr, "restore: restore:") {
+		t.Errorf("restore of 20 bytes of a backup: exit code %d, %s", e.code, e.stderr)
+	}
+	if err := os.WriteFile(torn, []byte("a letter to the editor, no backup at all"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if e := other.try("restore", torn); e.code != exitFailed || !strings.Contains(e.stderr, "does not begin like one") {
+		t.Errorf("restore of a text: exit code %d, %s", e.code, e.stderr)
+	}
+	nowhere := filepath.Join(dir, "nowhere", "third")
+	if e := other.try("backup", nowhere); e.code != exitUsage || !strings.Contains(e.stderr, nowhere+":") || strings.Contains(e.stderr, ".vesti-backup") {
+		t.Errorf("backup into a folder that is not there: exit code %d, %s", e.code, e.stderr)
+	}
 	other.do(exitDone, "verify")
-	other.do(exitDone, "compact")
+	if e := other.do(exitDone, "compact"); strings.Contains(e.stderr, "WARN") {
+		t.Errorf("compact warned: %s", e.stderr)
+	}
 }
 
 func TestClassifyEval(t *testing.T) {

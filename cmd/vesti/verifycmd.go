@@ -57,5 +57,11 @@ func (c *call) verify(ctx context.Context, a *App, repair bool) error {
 
 // stepProgress prints how far a long piece of work on the store is.
 func (c *call) stepProgress() badgerlog.Progress {
-	return func(step string, done, total uint64) { c.progress("%s: %d of %d", step, done, total) }
+	return func(step string, done, total uint64) {
+		if total == 0 { // it is not known
+			c.progress("%s: %d", step, done)
+			return
+		}
+		c.progress("%s: %d of %d", step, done, total)
+	}
 }

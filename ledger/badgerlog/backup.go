@@ -276,7 +276,11 @@ func newBackupReader(r io.Reader) (*backupReader, error) {
 	}
 	b := &backupReader{z: z, in: bufio.NewReaderSize(z, 1<<20), hash: sha256.New()}
 	magic := make([]byte, len(backupMagic))
-	if _, err := io.ReadFull(b.in, magic); err != nil || string(magic) != backupMagic {
+	if _, err := io.ReadFull(b.in, magic); err != nil && !errors.Is(err, zstd.ErrMagicMismatch) {
+		z.Close()
+		return nil, fmt.Errorf("%w: it is damaged or cut: %w", ErrBackup, err)
+	}
+	if string(magic) != backupMagic {
 		z.Close()
 		return nil, fmt.Errorf("%w: the file does not begin like one", ErrBackup)
 	}

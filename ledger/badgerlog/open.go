@@ -211,10 +211,16 @@ func (l *Log) newStore() error {
 // such, the rest for those who debug.
 type badgerLogger struct{ to *slog.Logger }
 
-func (b badgerLogger) Errorf(format string, args ...any)   { b.log(slog.LevelError, format, args) }
-func (b badgerLogger) Warningf(format string, args ...any) { b.log(slog.LevelWarn, format, args) }
-func (b badgerLogger) Infof(format string, args ...any)    { b.log(slog.LevelDebug, format, args) }
-func (b badgerLogger) Debugf(format string, args ...any)   {}
+func (b badgerLogger) Errorf(format string, args ...any) { b.log(slog.LevelError, format, args) }
+func (b badgerLogger) Warningf(format string, args ...any) {
+	level := slog.LevelWarn
+	if strings.Contains(fmt.Sprintf(format, args...), "Unable to fill tables") {
+		level = slog.LevelDebug // a compaction that found nothing to do, no trouble
+	}
+	b.log(level, format, args)
+}
+func (b badgerLogger) Infof(format string, args ...any)  { b.log(slog.LevelDebug, format, args) }
+func (b badgerLogger) Debugf(format string, args ...any) {}
 
 func (b badgerLogger) log(level slog.Level, format string, args []any) {
 	if b.to.Enabled(context.Background(), level) {
