@@ -66,6 +66,9 @@ type App struct {
 type appOptions struct {
 	logTo io.Writer
 	demo  *demo
+	// tolerate hears of broken sources and rules, in whose place there are none
+	// and the starter's; nil makes them an error.
+	tolerate func(error)
 }
 
 // openApp opens the store and builds everything on it; nothing runs yet.
@@ -85,7 +88,7 @@ func openApp(ctx context.Context, cfg Config, o appOptions) (*App, error) {
 	if a.log, err = a.openLog(ctx); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(a.buildProjections(), a.buildCrawler(ctx), a.buildClassifiers(ctx)); err != nil {
+	if err := errors.Join(a.buildProjections(), a.buildCrawler(ctx, o.tolerate), a.buildClassifiers(ctx, o.tolerate)); err != nil {
 		return nil, errors.Join(err, a.log.Close())
 	}
 	return a, nil

@@ -20,17 +20,14 @@ import (
 // rulesEvery is how often the rules file is looked at for changes.
 const rulesEvery = 2 * time.Second
 
-func (a *App) buildClassifiers(ctx context.Context) error {
-	path := a.cfg.Rules
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		path = "" // the starter rules, as far as they fit the configured directions
-	}
+func (a *App) buildClassifiers(ctx context.Context, tolerate func(error)) error {
 	var err error
-	if a.rules, err = keyword.Open(path, a.cfg.Directions); err != nil {
-		if errors.Is(err, ledger.ErrInvalid) {
-			return usageError{err.Error()}
-		}
-		return fmt.Errorf("read rules: %w", err)
+	if a.rules, err = openRules(a.cfg); tolerate != nil && errors.Is(err, errUsage) {
+		tolerate(err)
+		a.rules, err = keyword.Open("", a.cfg.Directions) //nolint:wrapcheck // the binary's own
+	}
+	if err != nil {
+		return err
 	}
 	cascade := classify.CascadeOptions{
 		Keyword:        a.rules,
@@ -72,6 +69,23 @@ func (a *App) buildClassifiers(ctx context.Context) error {
 		return fmt.Errorf("set up workers: %w", err)
 	}
 	return nil
+}
+
+// openRules reads the rules file; without one there are the starter rules, as
+// far as they fit the configured directions.
+func openRules(cfg Config) (*keyword.Classifier, error) {
+	path := cfg.Rules
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		path = ""
+	}
+	rules, err := keyword.Open(path, cfg.Directions)
+	if errors.Is(err, ledger.ErrInvalid) {
+		return nil, usageError{err.Error()}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read rules: %w", err)
+	}
+	return rules, nil
 }
 
 func newLLM(cfg Config, logger *slog.Logger) (*llm.Classifier, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -13,7 +14,7 @@ import (
 	"vesti.nixg.ru/ledger"
 )
 
-func (a *App) buildCrawler(ctx context.Context) error {
+func (a *App) buildCrawler(ctx context.Context, tolerate func(error)) error {
 	var proxy *url.URL
 	if a.cfg.Proxy != "" {
 		var err error
@@ -52,7 +53,10 @@ func (a *App) buildCrawler(ctx context.Context) error {
 		Registerer:  a.registry,
 	})
 	a.client = client
-	_, err = a.reloadSources(ctx)
+	if _, err = a.reloadSources(ctx); tolerate != nil && errors.Is(err, errUsage) {
+		tolerate(err)
+		return nil
+	}
 	return err
 }
 

@@ -66,6 +66,7 @@ type call struct {
 	json, quiet                      bool
 
 	wantsStore bool // there is nothing to do in a data folder without a store
+	storeOnly  bool // neither sources nor rules are needed: broken ones are told and no hindrance
 	answered   bool // the JSON object of the result is printed
 }
 
@@ -120,6 +121,10 @@ some sources failed. With --json a command that fails prints {"error": "..."}.`,
 			case "vesti work", "vesti status", "vesti search", "vesti log", "vesti review", "vesti replay", "vesti reclassify",
 				"vesti verify", "vesti backup", "vesti compact", "vesti rebuild", "vesti password":
 				c.wantsStore = true
+			}
+			switch cmd.CommandPath() {
+			case "vesti status", "vesti search", "vesti log", "vesti review", "vesti verify", "vesti backup", "vesti compact", "vesti rebuild", "vesti password":
+				c.storeOnly = true
 			}
 		},
 	}
@@ -220,11 +225,15 @@ func (c *call) openOrForward(ctx context.Context, cfg Config) (app *App, answere
 	if _, err := os.Stat(filepath.Join(cfg.Data, "ledger")); errors.Is(err, fs.ErrNotExist) && c.wantsStore {
 		return nil, false, usagef("there is no store in %s; begin with \"vesti serve\" or \"vesti crawl\", or name the folder with --data", cfg.Data)
 	}
+	o := appOptions{logTo: c.logWriter()}
+	if c.storeOnly {
+		o.tolerate = func(err error) { fmt.Fprintln(c.err, "warning:", err) }
+	}
 	for deadline := time.Now().Add(lockWait); ; {
 		if answered, err := forward(ctx, c, cfg); answered {
 			return nil, true, err
 		}
-		app, err := openApp(ctx, cfg, appOptions{logTo: c.logWriter()})
+		app, err := openApp(ctx, cfg, o)
 		if !errors.Is(err, ledger.ErrLocked) || time.Now().After(deadline) {
 			return app, false, err
 		}

@@ -107,6 +107,29 @@ func TestSearchSaysWhatItLeftOut(t *testing.T) {
 	}
 }
 
+// TestStoreWithoutSourcesAndRules: a mistake in a file that a command does not
+// need is told and no hindrance: least of all to a backup.
+func TestStoreWithoutSourcesAndRules(t *testing.T) {
+	d := newDesk(t)
+	d.sources(oneSource(staticFeed(t, 3).URL))
+	d.do(exitDone, "crawl", "--all")
+	d.sources("sources:\n  - slug: [\n")
+	d.write("rules.yaml", "version: 1\ndirections:\n  linux: 5\n")
+	for _, args := range [][]string{
+		{"status"}, {"search"}, {"search", "--source", "one"}, {"log", "one"}, {"verify"}, {"compact"}, {"backup", filepath.Join(t.TempDir(), "a.backup")},
+	} {
+		e := d.do(exitDone, append(args, "--quiet")...)
+		for _, want := range []string{"warning: sources.yaml:2:", "rules.yaml: "} {
+			if !strings.Contains(e.stderr, want) {
+				t.Errorf("%v: %q does not say %q", args, e.stderr, want)
+			}
+		}
+	}
+	d.do(exitUsage, "crawl", "--all")
+	d.do(exitUsage, "work")
+	d.do(exitUsage, "reclassify")
+}
+
 // TestLockIsNamed: who finds the store taken learns by whom.
 func TestLockIsNamed(t *testing.T) {
 	d := newDesk(t)
