@@ -478,24 +478,25 @@ func (c *Config) check() error {
 		key      string
 		value    float64
 		min, max float64
+		format   func(float64) string
 	}{
-		{"work.workers", float64(c.Workers), 1, 1024},
-		{"work.settle_keywords", c.SettleKeywords, 0, 1},
-		{"work.settle_learned", c.SettleLearned, 0, 1},
-		{"llm.workers", float64(c.LLMWorkers), 1, 256},
-		{"llm.context", float64(c.LLMContext), 512, 1 << 20},
-		{"ledger.free_space", float64(c.FreeSpace), 64 << 20, 1 << 60},
-		{"memory", float64(c.Memory), 128 << 20, 1 << 50},
-		{"ledger.max_attempts", float64(c.MaxAttempts), 1, 1000},
-		{"ledger.lease", c.Lease.Seconds(), 1, 86400},
-		{"crawl.concurrency", float64(c.CrawlConcurrency), 1, 1024},
-		{"crawl.timeout", c.FetchTimeout.Seconds(), 1, 3600},
-		{"crawl.p0", c.IntervalP0.Seconds(), 60, 30 * 86400},
-		{"crawl.p1", c.IntervalP1.Seconds(), 60, 30 * 86400},
-		{"crawl.p2", c.IntervalP2.Seconds(), 60, 30 * 86400},
+		{"work.workers", float64(c.Workers), 1, 1024, plainNumber},
+		{"work.settle_keywords", c.SettleKeywords, 0, 1, plainNumber},
+		{"work.settle_learned", c.SettleLearned, 0, 1, plainNumber},
+		{"llm.workers", float64(c.LLMWorkers), 1, 256, plainNumber},
+		{"llm.context", float64(c.LLMContext), 512, 1 << 20, plainNumber},
+		{"ledger.free_space", float64(c.FreeSpace), 64 << 20, 1 << 60, inBytes},
+		{"memory", float64(c.Memory), 128 << 20, 1 << 50, inBytes},
+		{"ledger.max_attempts", float64(c.MaxAttempts), 1, 1000, plainNumber},
+		{"ledger.lease", c.Lease.Seconds(), 1, 86400, inSeconds},
+		{"crawl.concurrency", float64(c.CrawlConcurrency), 1, 1024, plainNumber},
+		{"crawl.timeout", c.FetchTimeout.Seconds(), 1, 3600, inSeconds},
+		{"crawl.p0", c.IntervalP0.Seconds(), 60, 30 * 86400, inSeconds},
+		{"crawl.p1", c.IntervalP1.Seconds(), 60, 30 * 86400, inSeconds},
+		{"crawl.p2", c.IntervalP2.Seconds(), 60, 30 * 86400, inSeconds},
 	} {
 		if n.value < n.min || n.value > n.max {
-			return usagef("setting %s: %.15g is outside %.15g to %.15g", n.key, n.value, n.min, n.max)
+			return usagef("setting %s: %s is outside %s to %s", n.key, n.format(n.value), n.format(n.min), n.format(n.max))
 		}
 	}
 	if c.LLMKind != "none" && c.LLMModel == "" {

@@ -62,6 +62,8 @@ func TestConfigErrorsNameTheirPlace(t *testing.T) {
 		{"broken file", "work: [\n", nil, nil, []string{"vesti.yaml"}},
 		{"environment", "", map[string]string{"VESTI_WORK_GRACE": "soon"}, nil, []string{"VESTI_WORK_GRACE", "soon"}},
 		{"out of range", "", nil, map[string]string{"work.workers": "0"}, []string{"work.workers"}},
+		{"size out of range", "", nil, map[string]string{"ledger.free_space": "1KiB"}, []string{"ledger.free_space: 1KiB is outside 64MiB to 1073741824GiB"}},
+		{"time out of range", "", nil, map[string]string{"crawl.p0": "5s"}, []string{"crawl.p0: 5s is outside 1m to 30d"}},
 		{"zone", "", nil, map[string]string{"time_zone": "Mars/Olympus"}, []string{"time_zone", "Mars/Olympus"}},
 		{"model missing", "", nil, map[string]string{"llm.kind": "ollama"}, []string{"llm.model"}},
 	} {

@@ -105,6 +105,12 @@ func TestClassifyEval(t *testing.T) {
 	if eval.Lines != 2 || eval.Accuracy != 1 {
 		t.Errorf("evaluation: %+v", eval)
 	}
+	if err := os.WriteFile(lines, []byte("no JSON\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if e := d.try("classify", "eval", lines); e.code != exitUsage || !strings.Contains(e.stderr, lines) || !strings.Contains(e.stderr, "line 1") {
+		t.Errorf("a broken file: exit code %d, %s", e.code, e.stderr)
+	}
 }
 
 // OPML from another reader becomes sources, once.

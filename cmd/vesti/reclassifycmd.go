@@ -135,10 +135,10 @@ share each stage settled. Stores nothing.`,
 				}
 				eval, err := classify.Evaluate(ctx, in, a.cascade, a.cfg.Directions, o)
 				if errors.Is(err, ledger.ErrInvalid) {
-					return usageError{err.Error()}
+					return usagef("%s: %v", args[0], err)
 				}
 				if err != nil {
-					return fmt.Errorf("evaluate: %w", err)
+					return fmt.Errorf("evaluate %s: %w", args[0], err)
 				}
 				out := struct {
 					OK bool `json:"ok"`

@@ -38,6 +38,14 @@ func formatDuration(d time.Duration) string {
 	}
 }
 
+// plainNumber, inSeconds and inBytes write the values of settings in the forms that
+// the configuration reads.
+func plainNumber(v float64) string { return strconv.FormatFloat(v, 'g', 15, 64) }
+
+func inSeconds(v float64) string { return formatDuration(time.Duration(v * float64(time.Second))) }
+
+func inBytes(v float64) string { return ByteSize(v).String() }
+
 // byteUnits are in falling order: String takes the first that divides.
 func byteUnits() []struct {
 	name string
