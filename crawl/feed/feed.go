@@ -121,6 +121,9 @@ func failure(resp *fetch.Response, err error) error {
 		if ct := resp.Header.Get("Content-Type"); ct != "" {
 			what += " (Content-Type " + ct + ")"
 		}
+		if declared := declaredFeed(resp.Body, resp.FinalURL); other.Page && declared != "" {
+			what += "; the page declares the feed " + declared + ": give that as feed_url, or see \"vesti sources discover\" for all it has"
+		}
 	}
 	return &crawl.Error{Cause: cause, HTTPStatus: resp.Status, Message: resp.Where() + " answered with " + what, Err: err}
 }

@@ -11,6 +11,7 @@ import (
 // NotFeedError is a body that is no feed.
 type NotFeedError struct {
 	What string // in words: "an HTML page", "an empty body"
+	Page bool   // it is an HTML page
 }
 
 // Error says what came instead.
@@ -28,7 +29,7 @@ func notFeed(text string) *NotFeedError {
 	case strings.HasPrefix(lower, "<?xml") && !strings.Contains(afterProlog(lower), "<"):
 		return &NotFeedError{What: "an XML prolog and nothing after it"}
 	case strings.Contains(lower, "<html") || strings.Contains(lower, "<!doctype html") || strings.Contains(lower, "<head") || strings.Contains(lower, "<body"):
-		return &NotFeedError{What: htmlPage(text, lower)}
+		return &NotFeedError{What: htmlPage(text, lower), Page: true}
 	case strings.Contains(lower, "<opml"):
 		return &NotFeedError{What: "an OPML list of feeds"}
 	case strings.Contains(lower, "<urlset") || strings.Contains(lower, "<sitemapindex"):
