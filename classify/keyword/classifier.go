@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"vesti.nixg.ru/ledger"
 )
@@ -18,8 +19,9 @@ type Classifier struct {
 	directions []ledger.Direction
 	rules      atomic.Pointer[Rules]
 
-	mu   sync.Mutex
-	read []byte // the file as last read; nil before and for the starter rules
+	mu    sync.Mutex
+	read  []byte    // the file as last taken over; nil before and for the starter rules
+	since time.Time // when that was
 }
 
 // Open returns a classifier with the rules in the file at path, for the given
@@ -41,6 +43,13 @@ func New(r *Rules) *Classifier {
 
 // Rules returns the rule set in force.
 func (c *Classifier) Rules() *Rules { return c.rules.Load() }
+
+// Since returns when the rules in force were read.
+func (c *Classifier) Since() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.since
+}
 
 // Reload reads the file again and reports whether the rules are others now. A
 // file that cannot be read or has mistakes leaves the rules in force; the error
@@ -65,7 +74,7 @@ func (c *Classifier) Reload() (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	c.read = data
+	c.read, c.since = data, time.Now()
 	c.rules.Store(r)
 	return before == nil || before.hash != r.hash, nil
 }

@@ -143,16 +143,33 @@ func (a *App) watchRules(ctx context.Context, hangup <-chan os.Signal) error {
 		case <-hangup:
 			asked, told = true, ""
 		}
-		changed, err := a.rules.Reload()
+		changed, err := a.readRules()
 		switch {
 		case err != nil && err.Error() != told:
 			told = err.Error()
 			a.logger.Error("the rules file cannot be used; the old rules stay in force", "error", err)
 		case err == nil && changed:
 			told = ""
-			a.logger.Info("new keyword rules are in force", "hash", a.rules.Rules().Hash())
 		case err == nil && asked:
 			a.logger.Info("keyword rules read again, nothing has changed", "hash", a.rules.Rules().Hash())
 		}
 	}
+}
+
+// readRules puts the rules file in force as it is now.
+func (a *App) readRules() (changed bool, err error) {
+	if changed, err = a.rules.Reload(); changed {
+		a.logger.Info("new keyword rules are in force", "hash", a.rules.Rules().Hash())
+	}
+	return changed, err //nolint:wrapcheck // names the file and the line
+}
+
+// rulesProblem says what is wrong with the rules file, and what holds in its
+// place; "" for nothing.
+func (a *App) rulesProblem() string {
+	_, err := a.readRules()
+	if err == nil {
+		return ""
+	}
+	return fmt.Sprintf("%v; the rules from %s are in force", err, a.rules.Since().In(a.cfg.location()).Format("15:04"))
 }

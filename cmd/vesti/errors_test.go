@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -128,6 +129,30 @@ func TestStoreWithoutSourcesAndRules(t *testing.T) {
 	d.do(exitUsage, "crawl", "--all")
 	d.do(exitUsage, "work")
 	d.do(exitUsage, "reclassify")
+}
+
+// TestBrokenRulesAreTold: who saves a rules file with a mistake learns it from
+// the commands, and not from the server's log alone.
+func TestBrokenRulesAreTold(t *testing.T) {
+	d := newDesk(t)
+	d.sources("sources: []\n")
+	d.write("rules.yaml", oldRules)
+	d.serve()
+	if e := d.do(exitDone, "status"); strings.Contains(e.stdout, "rules.yaml") {
+		t.Errorf("sound rules: %s", e.stdout)
+	}
+	d.write("rules.yaml", strings.Replace(oldRules, "weight: 5", "weight: heavy", 1))
+	told := regexp.MustCompile(`rules\.yaml: line 4: .*; the rules from \d\d:\d\d are in force`)
+	if e := d.do(exitDone, "status"); !told.MatchString(e.stdout) {
+		t.Errorf("status: %s", e.stdout)
+	}
+	if e := d.do(exitDone, "reclassify", "--dry-run"); !told.MatchString(e.stderr) {
+		t.Errorf("reclassify: %s", e.stderr)
+	}
+	d.write("rules.yaml", oldRules)
+	if e := d.do(exitDone, "status"); strings.Contains(e.stdout, "rules.yaml") {
+		t.Errorf("mended rules: %s", e.stdout)
+	}
 }
 
 // TestLockIsNamed: who finds the store taken learns by whom.

@@ -64,6 +64,9 @@ twice, the second run changes nothing.`,
 }
 
 func (c *call) reclassifyOptions(a *App, rulesFile, model string) (classify.ReclassifyOptions, error) {
+	if problem := a.rulesProblem(); problem != "" && rulesFile == "" {
+		fmt.Fprintln(c.err, problem)
+	}
 	o := classify.ReclassifyOptions{
 		Keyword: a.rules.Rules(), KeywordSettles: a.cfg.SettleKeywords, LearnedSettles: a.cfg.SettleLearned, LLMWorkers: a.cfg.LLMWorkers,
 		Progress: func(p classify.ReclassifyProgress) { c.progress("%s: %d of %d %s", p.Step, p.Done, p.Total, p.Of) },

@@ -18,6 +18,7 @@ type statusResult struct {
 	Projections map[string]projectionStatus `json:"projections"`
 	Head        ledger.Seq                  `json:"head"`
 	Problem     string                      `json:"problem,omitempty"` // why no work is taken on
+	Rules       string                      `json:"rules_problem,omitempty"`
 }
 
 type queueStatus struct {
@@ -62,6 +63,7 @@ func (a *App) status(now time.Time) statusResult {
 		Sources:     map[string]int{"alive": 0, "dead": 0, "throttled": 0},
 		Projections: map[string]projectionStatus{},
 		Head:        a.log.Head(),
+		Rules:       a.rulesProblem(),
 	}
 	if err := a.ready(); err != nil {
 		s.Problem = err.Error()
@@ -84,6 +86,9 @@ func (a *App) status(now time.Time) statusResult {
 func printStatus(w io.Writer, s statusResult) {
 	if s.Problem != "" {
 		fmt.Fprintln(w, "no work is taken on:", s.Problem)
+	}
+	if s.Rules != "" {
+		fmt.Fprintln(w, s.Rules)
 	}
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(tw, "pending\t%d\t(%d of them wait for a delay to end)\n", s.Queue.Pending, s.Queue.Waiting)
