@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -11,6 +12,7 @@ import (
 
 	"vesti.nixg.ru/crawl"
 	"vesti.nixg.ru/crawl/discover"
+	"vesti.nixg.ru/crawl/fetch"
 	"vesti.nixg.ru/ledger"
 )
 
@@ -27,6 +29,9 @@ fetched and read. Nothing is stored.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
 				found, err := discover.Feeds(ctx, a.client, args[0], discover.Options{AllowPrivate: private})
+				if !private && errors.Is(err, fetch.ErrPrivate) {
+					return fmt.Errorf("%w; where that is meant, give --allow-private", err)
+				}
 				if err != nil {
 					return err //nolint:wrapcheck // says what was asked of whom
 				}

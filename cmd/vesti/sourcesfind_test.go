@@ -35,8 +35,12 @@ func TestDiscoverAndPreview(t *testing.T) {
 	if len(found.Feeds) != 1 || found.Feeds[0].FeedURL != site.URL+"/f" || found.Feeds[0].Entries != 2 {
 		t.Errorf("found %+v", found)
 	}
-	if e := d.do(exitFailed, "sources", "discover", site.URL); !strings.Contains(e.stderr, "private") {
+	if e := d.do(exitFailed, "sources", "discover", site.URL); !strings.Contains(e.stderr, "give --allow-private") {
 		t.Errorf("a private site without leave: %s", e.stderr)
+	}
+
+	if e := d.do(exitFailed, "sources", "discover", "ftp://site.example/"); strings.Contains(e.stderr, "--allow-private") {
+		t.Errorf("a flag that does not help: %s", e.stderr)
 	}
 
 	var sum crawl.Summary

@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/netip"
 
@@ -23,11 +24,18 @@ func newGuard() guard {
 	)}
 }
 
+// ErrPrivate is matched by the error of a request to a host whose address is
+// private or reserved, and which nobody has allowed.
+var ErrPrivate = errors.New("private address")
+
 // blockedError: a host that crawlers may not ask.
 type blockedError struct {
 	host string
 	addr netip.Addr
 }
+
+// Is makes it match ErrPrivate.
+func (e *blockedError) Is(target error) bool { return target == ErrPrivate }
 
 func (e *blockedError) Error() string {
 	subject := e.host + " has"
