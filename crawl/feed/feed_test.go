@@ -245,8 +245,10 @@ func TestWhatIsNoFeed(t *testing.T) {
 		says  string
 	}{
 		"page": {"<!doctype html><html><head><title>Welcome</title></head><body>x</body></html>", ledger.CauseNotFeed, "an HTML page with the title “Welcome”"},
-		"declares": {`<html><head><link rel="stylesheet" href="/a.css"><link rel="alternate" type="application/rss+xml" href="/all.xml"></head></html>`, ledger.CauseNotFeed,
-			`declares the feed https://news.example.org/all.xml: give that as feed_url, or see "vesti sources discover"`},
+		"declares": {
+			`<html><head><link rel="stylesheet" href="/a.css"><link rel="alternate" type="application/rss+xml" href="/all.xml"></head></html>`, ledger.CauseNotFeed,
+			`declares the feed https://news.example.org/all.xml: give that as feed_url, or see "vesti sources discover"`,
+		},
 		"login":     {`<html><form><input type="password"></form></html>`, ledger.CauseNotFeed, "asks to log in"},
 		"challenge": {`<html><title>Just a moment...</title></html>`, ledger.CauseNotFeed, "checks for robots"},
 		"empty":     {" \n", ledger.CauseNotFeed, "an empty body"},
