@@ -13,7 +13,7 @@ import (
 // An editor's word outranks the classifiers, each part of it can be given alone,
 // replaces what was said before, survives a reclassification, and can be taken
 // back: then the classifiers' decision shows again.
-func TestReview(t *testing.T) {
+func TestReviewCommand(t *testing.T) {
 	d := newDesk(t)
 	d.sources(oneSource(staticFeed(t, 1).URL))
 	s := d.serve()
