@@ -231,7 +231,7 @@ func (a *appender) commit(steps []stepRef) {
 
 func (a *appender) runGroup(steps []stepRef) error {
 	started := time.Now()
-	if err := a.log.space.checkFull(a.log.opts); err != nil {
+	if err := checkFull(a.log.opts); err != nil {
 		return err
 	}
 	for {

@@ -59,7 +59,7 @@ type CompactReport struct {
 // meanwhile; at a million posts it takes about a minute.
 func (l *Log) Compact(ctx context.Context) (CompactReport, error) {
 	var r CompactReport
-	if err := l.space.checkFull(l.opts); err != nil {
+	if err := checkFull(l.opts); err != nil {
 		return r, fmt.Errorf("compact: %w", err)
 	}
 	r.Before = folderSize(l.opts.Dir)
@@ -174,7 +174,7 @@ func (l *Log) collectOne() (bool, error) {
 		return false, err
 	}
 	defer release()
-	if err := l.space.checkFull(l.opts); err != nil {
+	if err := checkFull(l.opts); err != nil {
 		return false, err
 	}
 	failpoint("gc.begin")

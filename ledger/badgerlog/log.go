@@ -72,7 +72,7 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 
 // open opens Badger and reads what the engine needs to know.
 func open(ctx context.Context, o Options) (*Log, error) {
-	if err := new(space).checkFull(o); err != nil {
+	if err := checkFull(o); err != nil {
 		return nil, err
 	}
 	db, err := openBadger(o)

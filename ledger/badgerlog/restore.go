@@ -151,7 +151,7 @@ func (r *restorer) commit() error {
 	if r.txn == nil {
 		return nil
 	}
-	if err := r.log.space.checkFull(r.log.opts); err != nil {
+	if err := checkFull(r.log.opts); err != nil {
 		return err
 	}
 	err := r.txn.Commit()

@@ -15,15 +15,19 @@ type space struct {
 	low  atomic.Bool
 }
 
-// look reads the free space. Where it cannot be read there is no floor.
-func (s *space) look(o Options) {
+// freeSpace reads the free space of a folder's disk. Where it cannot be read
+// there is no floor.
+func freeSpace(dir string) int64 {
 	var fs syscall.Statfs_t
-	if err := syscall.Statfs(o.Dir, &fs); err != nil {
-		s.free.Store(1 << 60)
-		s.low.Store(false)
-		return
+	if err := syscall.Statfs(dir, &fs); err != nil {
+		return 1 << 60
 	}
-	free := int64(fs.Bavail) * fs.Bsize
+	return int64(fs.Bavail) * fs.Bsize
+}
+
+// look reads the free space.
+func (s *space) look(o Options) {
+	free := freeSpace(o.Dir)
 	s.free.Store(free)
 	s.low.Store(o.FreeSpaceFloor > 0 && free < o.FreeSpaceFloor)
 }
@@ -41,10 +45,12 @@ func (s *space) spend(o Options, n int) {
 // checkFull returns an error matching ledger.ErrNoSpace on a disk that is as
 // good as full, where nothing at all is written, nor a store opened: up to four
 // tables go to mapped files, where a full disk is no error but ends the process.
-func (s *space) checkFull(o Options) error {
-	s.look(o)
+func checkFull(o Options) error {
 	need := min(o.FreeSpaceFloor, 4*o.MemTable)
-	if free := s.free.Load(); o.FreeSpaceFloor > 0 && free < need {
+	if o.FreeSpaceFloor <= 0 {
+		return nil
+	}
+	if free := freeSpace(o.Dir); free < need {
 		return fmt.Errorf("%w: %d MiB free below %s, a store takes %d MiB to be opened or written; nothing is lost, make room",
 			ledger.ErrNoSpace, free>>20, o.Dir, need>>20)
 	}

@@ -50,7 +50,7 @@ func (s *store) Update(ctx context.Context, f func(ledger.Tx) error) error {
 		if err := s.log.Err(); err != nil {
 			return err
 		}
-		if err := s.log.space.checkFull(s.log.opts); err != nil {
+		if err := checkFull(s.log.opts); err != nil {
 			return err
 		}
 		failpoint("checkpoint.before")
