@@ -99,6 +99,13 @@ func run(ctx context.Context, c *call) int {
 	return code
 }
 
+// needs is the annotation of a command that says what must be there for it.
+const (
+	needs      = "needs"
+	needsStore = "store" // sources and rules may be broken
+	needsDesk  = "desk"  // a store, sources and rules
+)
+
 func newRoot(c *call) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "vesti",
@@ -117,15 +124,7 @@ some sources failed. With --json a command that fails prints {"error": "..."}.`,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
-			switch cmd.CommandPath() {
-			case "vesti work", "vesti status", "vesti search", "vesti log", "vesti review", "vesti replay", "vesti reclassify",
-				"vesti verify", "vesti backup", "vesti compact", "vesti rebuild", "vesti password":
-				c.wantsStore = true
-			}
-			switch cmd.CommandPath() {
-			case "vesti status", "vesti search", "vesti log", "vesti review", "vesti verify", "vesti backup", "vesti compact", "vesti rebuild", "vesti password":
-				c.storeOnly = true
-			}
+			c.wantsStore, c.storeOnly = cmd.Annotations[needs] != "", cmd.Annotations[needs] == needsStore
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
@@ -139,11 +138,21 @@ some sources failed. With --json a command that fails prints {"error": "..."}.`,
 	f.StringArrayVar(&c.set, "set", nil, `a setting as "key=value"; may be given again; "vesti config" lists them`)
 	f.BoolVar(&c.json, "json", false, "print the result as one JSON object, the last line of standard output")
 	f.BoolVar(&c.quiet, "quiet", false, "print no progress")
-	for _, add := range []func(*call) *cobra.Command{
-		newServe, newCrawl, newWork, newStatus, newSearch, newLog, newReview, newReplay, newSources, newTelegramCmd,
-		newReclassify, newClassify, newVerify, newBackup, newRestore, newCompact, newRebuild, newPassword, newConfig, newVersion,
+	for _, set := range []struct {
+		needs string
+		add   []func(*call) *cobra.Command
+	}{
+		{"", []func(*call) *cobra.Command{newServe, newCrawl, newSources, newTelegramCmd, newClassify, newRestore, newConfig, newVersion}},
+		{needsStore, []func(*call) *cobra.Command{
+			newStatus, newSearch, newLog, newReview, newVerify, newBackup, newCompact, newRebuild, newPassword,
+		}},
+		{needsDesk, []func(*call) *cobra.Command{newWork, newReplay, newReclassify}},
 	} {
-		root.AddCommand(add(c))
+		for _, add := range set.add {
+			cmd := add(c)
+			cmd.Annotations = map[string]string{needs: set.needs}
+			root.AddCommand(cmd)
+		}
 	}
 	return strict(root)
 }
