@@ -55,8 +55,8 @@ func TestReviewCommand(t *testing.T) {
 			t.Errorf("review %s: %+v", tt.args, said)
 		}
 		eventually(t, fmt.Sprintf("after review %s the post is in %s", tt.args, tt.shown), func() error {
-			if d.json(exitDone, &found, "search", "kernel", "--direction", string(tt.shown)); found.Total != 1 {
-				return fmt.Errorf("%d posts", found.Total)
+			if d.json(exitDone, &found, "search", "kernel", "--direction", string(tt.shown)); found.Total != 1 || found.Hits[0].Verdict != tt.verdict {
+				return fmt.Errorf("%+v", found)
 			}
 			return nil
 		})

@@ -32,6 +32,7 @@ type hit struct {
 	URL       string           `json:"url"`
 	Source    ledger.Slug      `json:"source"`
 	Direction ledger.Direction `json:"direction"`
+	Verdict   ledger.Verdict   `json:"verdict"`
 	Published time.Time        `json:"published,omitzero"`
 	Snippet   string           `json:"snippet"`
 }
@@ -128,7 +129,7 @@ func (c *call) search(ctx context.Context, a *App, r search.Request) error {
 			}
 		}
 		out.Hits = append(out.Hits, hit{
-			ID: h.ID, Title: h.Title, Heading: heading, URL: h.URL, Source: h.Source, Direction: h.Direction, Published: h.Date, Snippet: plain(h.Snippet),
+			ID: h.ID, Title: h.Title, Heading: heading, URL: h.URL, Source: h.Source, Direction: h.Direction, Verdict: h.Verdict, Published: h.Date, Snippet: plain(h.Snippet),
 		})
 	}
 	if err := c.searchNotes(found.Notes); err != nil {
@@ -136,8 +137,16 @@ func (c *call) search(ctx context.Context, a *App, r search.Request) error {
 	}
 	return c.result(out, func(w io.Writer) {
 		for _, h := range out.Hits {
-			fmt.Fprintf(w, "%s  %s  %s  %s\n    %s\n    %s\n    %s\n", h.ID.String()[:12], h.Published.In(a.cfg.location()).Format("2006-01-02 15:04"),
-				h.Source, orDash(string(h.Direction)), h.Heading, h.URL, h.Snippet)
+			about := orDash(string(h.Direction))
+			if h.Verdict != ledger.VerdictNone {
+				about += "  " + string(h.Verdict)
+			}
+			fmt.Fprintf(w, "%s  %s  %s  %s\n", h.ID.String()[:12], h.Published.In(a.cfg.location()).Format("2006-01-02 15:04"), h.Source, about)
+			for _, line := range []string{h.Heading, h.URL, h.Snippet} {
+				if line != "" {
+					fmt.Fprintf(w, "    %s\n", line)
+				}
+			}
 		}
 		fmt.Fprintf(w, "%d found, %d shown\n", out.Total, len(out.Hits))
 	})
