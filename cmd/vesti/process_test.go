@@ -43,7 +43,13 @@ type desk struct {
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	return &desk{t: t, data: filepath.Join(t.TempDir(), "data"), env: []string{"VESTI_LEDGER_FREE_SPACE=64MiB"}}
+	return &desk{t: t, data: filepath.Join(t.TempDir(), "data"), env: []string{"VESTI_LEDGER_FREE_SPACE=64MiB", "VESTI_TIME_ZONE=" + afternoon()}}
+}
+
+// afternoon is the zone in which it is early afternoon now, so that what a test
+// does falls on one day.
+func afternoon() string {
+	return fmt.Sprintf("Etc/GMT%+d", time.Now().UTC().Hour()-12)
 }
 
 // sources writes the registry.

@@ -117,7 +117,8 @@ func TestTodayFollowsTheZone(t *testing.T) {
 
 // TestReclassificationMovesNothing: a replay is a decision of no day.
 func TestReclassificationMovesNothing(t *testing.T) {
-	log := ledgertest.Open(t)
+	noon := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+	log := ledgertest.Open(t, ledgertest.Now(func() time.Time { return noon }))
 	q, r := run(t, log)
 	if _, err := log.Append(t.Context(), ledgertest.Items("a", 1)); err != nil {
 		t.Fatal(err)
@@ -132,7 +133,7 @@ func TestReclassificationMovesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Settle()
-	if got := q.Counts(time.Now(), log.Queue()); got.DoneToday != 1 || got.Classified != 1 {
+	if got := q.Counts(noon, log.Queue()); got.DoneToday != 1 || got.Classified != 1 {
 		t.Errorf("got %+v, want 1 done and 1 classified", got)
 	}
 }
