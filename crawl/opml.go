@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -43,6 +44,21 @@ type Import struct {
 	Priority   ledger.Priority
 }
 
+// Imported is what became of an OPML file's subscriptions.
+type Imported struct {
+	Sources   []Source
+	Skipped   []Skipped
+	Defaulted []Defaulted // in the order of the file
+}
+
+// Defaulted is a folder whose name is no direction, so that its sources were
+// given that of the import.
+type Defaulted struct {
+	Folder    string           `json:"folder"` // with those around it, "Reading / Sport"; "" for sources in no folder
+	Direction ledger.Direction `json:"direction"`
+	Sources   int              `json:"sources"`
+}
+
 // Skipped is an outline that became no source.
 type Skipped struct {
 	Title string `json:"title"`
@@ -54,35 +70,36 @@ type Skipped struct {
 // too, as sources with slugs made from their titles. What cannot become one is
 // returned with the reason. The error matches ledger.ErrInvalid for a file that
 // is no OPML.
-func ImportOPML(r io.Reader, im Import) ([]Source, []Skipped, error) {
+func ImportOPML(r io.Reader, im Import) (Imported, error) {
 	var doc opml
 	d := xml.NewDecoder(r)
 	d.Strict = false
 	d.Entity = xml.HTMLEntity
 	d.CharsetReader = charset.NewReaderLabel
 	if err := d.Decode(&doc); err != nil {
-		return nil, nil, fmt.Errorf("%w: no OPML: %w", ledger.ErrInvalid, err)
+		return Imported{}, fmt.Errorf("%w: no OPML: %w", ledger.ErrInvalid, err)
 	}
 	if len(im.Directions) == 0 {
 		im.Directions = ledger.DefaultDirections()
 	}
-	imp := &importer{Import: im, slugs: map[ledger.Slug]bool{}, addresses: map[string]bool{}}
+	imp := &importer{Import: im, slugs: map[ledger.Slug]bool{}, addresses: map[string]bool{}, out: Imported{Skipped: []Skipped{}, Defaulted: []Defaulted{}}}
 	for _, s := range im.Existing {
 		imp.slugs[s.Slug], imp.addresses[s.address()] = true, true
 	}
-	imp.walk(doc.Body, im.Direction)
-	return imp.sources, imp.skipped, nil
+	imp.walk(doc.Body, "", "")
+	return imp.out, nil
 }
 
 type importer struct {
 	Import
 	slugs     map[ledger.Slug]bool
 	addresses map[string]bool
-	sources   []Source
-	skipped   []Skipped
+	out       Imported
 }
 
-func (imp *importer) walk(list []outline, direction ledger.Direction) {
+// walk takes the outlines of a folder, with the direction that it or one around
+// it is named like.
+func (imp *importer) walk(list []outline, folder string, direction ledger.Direction) {
 	for _, o := range list {
 		inner := direction
 		for _, name := range append(strings.FieldsFunc(o.Category, func(r rune) bool { return r == ',' || r == '/' }), o.Text, o.Title) {
@@ -91,21 +108,26 @@ func (imp *importer) walk(list []outline, direction ledger.Direction) {
 			}
 		}
 		if len(o.Children) == 0 || o.XMLURL != "" {
-			imp.take(o, inner)
+			imp.take(o, folder, inner)
 		}
-		imp.walk(o.Children, inner)
+		if len(o.Children) > 0 {
+			imp.walk(o.Children, strings.TrimPrefix(folder+" / "+o.name(), " / "), inner)
+		}
 	}
 }
 
-func (imp *importer) take(o outline, direction ledger.Direction) {
-	title := strings.Join(strings.Fields(firstOf(o.Title, o.Text)), " ")
+// name is an outline's title on one line.
+func (o outline) name() string { return strings.Join(strings.Fields(firstOf(o.Title, o.Text)), " ") }
+
+func (imp *importer) take(o outline, folder string, named ledger.Direction) {
+	title, direction := o.name(), cmp.Or(named, imp.Direction)
 	src := Source{
 		Name: title, URL: o.HTMLURL, FeedURL: strings.TrimSpace(o.XMLURL), Crawler: ledger.CrawlerRSS, Direction: direction,
 		Lang: strings.ToLower(o.Language), Priority: imp.Priority, Enabled: true, MaxItems: DefaultMaxItems, FullText: FullTextAuto,
 		Backfill: DefaultBackfill,
 	}
 	skip := func(why string) {
-		imp.skipped = append(imp.skipped, Skipped{Title: title, URL: firstOf(src.FeedURL, o.URL, o.HTMLURL), Why: why})
+		imp.out.Skipped = append(imp.out.Skipped, Skipped{Title: title, URL: firstOf(src.FeedURL, o.URL, o.HTMLURL), Why: why})
 	}
 	if src.FeedURL == "" {
 		channel, err := ChannelName(firstOf(o.URL, o.HTMLURL))
@@ -131,7 +153,20 @@ func (imp *importer) take(o outline, direction ledger.Direction) {
 		src.Name = string(src.Slug)
 	}
 	imp.slugs[src.Slug], imp.addresses[src.address()] = true, true
-	imp.sources = append(imp.sources, src)
+	imp.out.Sources = append(imp.out.Sources, src)
+	if named == "" {
+		imp.defaulted(folder)
+	}
+}
+
+// defaulted counts a source of a folder that names no direction.
+func (imp *importer) defaulted(folder string) {
+	i := slices.IndexFunc(imp.out.Defaulted, func(d Defaulted) bool { return d.Folder == folder })
+	if i < 0 {
+		i = len(imp.out.Defaulted)
+		imp.out.Defaulted = append(imp.out.Defaulted, Defaulted{Folder: folder, Direction: imp.Direction})
+	}
+	imp.out.Defaulted[i].Sources++
 }
 
 func firstOf(list ...string) string {

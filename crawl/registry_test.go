@@ -220,12 +220,14 @@ func TestOPML(t *testing.T) {
 <outline text="A file" xmlUrl="file:///etc/passwd"/>
 <outline text="A link" type="link" url="https://example.org/"/>
 <outline text="Durov" type="link" url="https://t.me/durov"/>
+<outline text="Reading"><outline title="Sport"><outline text="Chess" xmlUrl="https://chess.example/rss"/></outline></outline>
 </body></opml>`
 	im := crawl.Import{Direction: "politics", Priority: ledger.P2, Existing: []crawl.Source{{Slug: "durov", FeedURL: "https://x.example/"}}}
-	sources, skipped, err := crawl.ImportOPML(strings.NewReader(file), im)
+	imported, err := crawl.ImportOPML(strings.NewReader(file), im)
 	if err != nil {
 		t.Fatal(err)
 	}
+	sources := imported.Sources
 	var got []string
 	for _, s := range sources {
 		got = append(got, strings.Join([]string{string(s.Slug), string(s.Direction), s.FeedURL, s.Channel}, " "))
@@ -233,12 +235,16 @@ func TestOPML(t *testing.T) {
 	want := []string{
 		"lwn linux https://lwn.net/rss ", "khabr-vse linux https://habr.com/rss ", "lwn-2 tech https://lwn.net/kernel.rss ",
 		"example-org politics http://www.example.org/feed ", "durov-2 politics  durov",
+		"chess politics https://chess.example/rss ",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if len(skipped) != 3 {
-		t.Errorf("skipped %+v", skipped)
+	if len(imported.Skipped) != 3 {
+		t.Errorf("skipped %+v", imported.Skipped)
+	}
+	if want := []crawl.Defaulted{{"", "politics", 2}, {"Reading / Sport", "politics", 1}}; !slices.Equal(imported.Defaulted, want) {
+		t.Errorf("folders without a direction: %+v, want %+v", imported.Defaulted, want)
 	}
 
 	var yaml, out bytes.Buffer
@@ -249,17 +255,17 @@ func TestOPML(t *testing.T) {
 	if err := crawl.ExportOPML(&out, "vesti", written); err != nil {
 		t.Fatal(err)
 	}
-	back, skipped, err := crawl.ImportOPML(&out, crawl.Import{Priority: ledger.P2})
-	if err != nil || len(skipped) > 0 || len(back) != len(sources) {
-		t.Fatalf("round trip: %d sources, skipped %+v, %v", len(back), skipped, err)
+	back, err := crawl.ImportOPML(&out, crawl.Import{Priority: ledger.P2})
+	if err != nil || len(back.Skipped) > 0 || len(back.Sources) != len(sources) || len(back.Defaulted) > 0 {
+		t.Fatalf("round trip: %+v, %v", back, err)
 	}
-	for _, s := range back {
+	for _, s := range back.Sources {
 		i := slices.IndexFunc(sources, func(o crawl.Source) bool { return o.FeedURL == s.FeedURL && o.Channel == s.Channel })
 		if i < 0 || sources[i].Name != s.Name && s.FeedURL != "http://www.example.org/feed" || sources[i].Direction != s.Direction || sources[i].Lang != s.Lang {
 			t.Errorf("round trip changed %+v", s)
 		}
 	}
-	if _, _, err := crawl.ImportOPML(strings.NewReader("<html>"), im); !is(err, ledger.ErrInvalid) {
+	if _, err := crawl.ImportOPML(strings.NewReader("<html>"), im); !is(err, ledger.ErrInvalid) {
 		t.Errorf("no OPML: got %v, want ErrInvalid", err)
 	}
 }

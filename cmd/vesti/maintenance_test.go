@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"vesti.nixg.ru/classify"
+	"vesti.nixg.ru/crawl"
 )
 
 // A chain of two backups, made while a server runs, brings every post back into
@@ -120,19 +121,25 @@ func TestImportOPML(t *testing.T) {
 	t.Cleanup(feed.Close)
 	d.sources(oneSource(feed.URL))
 	opml := filepath.Join(t.TempDir(), "subscriptions.opml")
-	if err := os.WriteFile(opml, []byte(`<opml version="2.0"><body><outline text="games"><outline type="rss" text="Some Games" xmlUrl="https://games.example.org/rss"/></outline></body></opml>`), 0o600); err != nil {
+	if err := os.WriteFile(opml, []byte(`<opml version="2.0"><body><outline text="games"><outline type="rss" text="Some Games" xmlUrl="https://games.example.org/rss"/></outline><outline text="Sport"><outline text="Chess" xmlUrl="https://chess.example.org/rss"/></outline></body></opml>`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d.do(exitDone, "sources", "import", opml, "--dry-run")
+	if said := d.do(exitDone, "sources", "import", opml, "--dry-run").stdout; !strings.Contains(said, `folder "Sport" is no direction: 1 sources go to linux, --direction`) {
+		t.Errorf("the dry run said %s", said)
+	}
 	var list struct{ Sources []sourceRow }
 	d.json(exitDone, &list, "sources", "list")
 	if len(list.Sources) != 1 {
 		t.Fatalf("a dry run left %d sources", len(list.Sources))
 	}
-	d.do(exitDone, "sources", "import", opml)
+	var told struct{ Defaulted []crawl.Defaulted }
+	d.json(exitDone, &told, "sources", "import", "--direction", "tech", opml)
+	if want := (crawl.Defaulted{Folder: "Sport", Direction: "tech", Sources: 1}); len(told.Defaulted) != 1 || told.Defaulted[0] != want {
+		t.Errorf("the import told of %+v", told.Defaulted)
+	}
 	d.do(exitDone, "sources", "import", opml)
 	d.json(exitDone, &list, "sources", "list")
-	if len(list.Sources) != 2 {
+	if len(list.Sources) != 3 {
 		t.Errorf("%d sources after the import", len(list.Sources))
 	}
 	if out := d.do(exitDone, "sources", "export").stdout; !strings.Contains(out, "https://games.example.org/rss") {

@@ -25,8 +25,9 @@ func newSourcesImport(c *call) *cobra.Command {
 		Short: "Add the subscriptions of another reader to sources.yaml",
 		Long: `Add the subscriptions of another reader to sources.yaml, "-" for an OPML file on
 standard input. A folder with the name of a direction gives its feeds that
-direction. Feeds that are there already, and what cannot be read, are left out
-and told. The file as it was is kept beside it as sources.yaml.bak.`,
+direction; the feeds of others go to --direction, which is told of each folder.
+Feeds that are there already, and what cannot be read, are left out and told. The
+file as it was is kept beside it as sources.yaml.bak.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.interactive = args[0] == "-"
@@ -63,10 +64,11 @@ func (c *call) importOPML(ctx context.Context, a *App, name string, im crawl.Imp
 		defer f.Close()
 		in = f
 	}
-	added, skipped, err := crawl.ImportOPML(io.LimitReader(in, 64<<20), im)
+	imported, err := crawl.ImportOPML(io.LimitReader(in, 64<<20), im)
 	if err != nil {
 		return asUsage(fmt.Errorf("%s: %w", name, err))
 	}
+	added, skipped := imported.Sources, imported.Skipped
 	if !dry && len(added) > 0 {
 		if err := addSources(a.cfg.Sources, added, a.cfg.Directions); err != nil {
 			return err
@@ -75,13 +77,20 @@ func (c *call) importOPML(ctx context.Context, a *App, name string, im crawl.Imp
 			return err
 		}
 	}
-	out := map[string]any{"ok": true, "added": len(added), "skipped": skipped, "dry_run": dry}
+	out := map[string]any{"ok": true, "added": len(added), "skipped": skipped, "defaulted": imported.Defaulted, "dry_run": dry}
 	return c.result(out, func(w io.Writer) {
 		if dry {
 			_ = crawl.WriteSources(w, added)
 		}
 		for _, s := range skipped {
 			fmt.Fprintf(w, "left out: %s %s: %s\n", s.Title, s.URL, s.Why)
+		}
+		for _, d := range imported.Defaulted {
+			where := "in no folder"
+			if d.Folder != "" {
+				where = fmt.Sprintf("folder %q is no direction", d.Folder)
+			}
+			fmt.Fprintf(w, "%s: %d sources go to %s, --direction names another\n", where, d.Sources, d.Direction)
 		}
 		verb := "added"
 		if dry {
