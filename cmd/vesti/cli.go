@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,7 +54,7 @@ type call struct {
 	in   io.Reader
 	out  io.Writer // results
 	err  io.Writer // progress, logs and errors
-	env  func(string) string
+	env  map[string]string
 	cwd  string
 
 	interactive bool       // the command reads in
@@ -198,10 +199,26 @@ func (c *call) config() (Config, error) {
 	}
 	for k := range flags {
 		if !known[k] {
-			return Config{}, usagef("--set %s: unknown setting; \"vesti config\" lists them all", k)
+			return Config{}, usagef("--set %s: unknown setting%s", k, suggest(k, slices.Collect(maps.Keys(known))))
 		}
 	}
-	return loadConfig(configLayers{file: c.configFile, env: c.env, flags: flags, cwd: c.cwd})
+	cfg, err := loadConfig(configLayers{file: c.configFile, env: c.env, flags: flags, cwd: c.cwd})
+	if err == nil {
+		c.warn(cfg, unknownEnv(c.env))
+	}
+	return cfg, err
+}
+
+// warn tells of what hinders nothing: variables of the environment may be
+// another program's.
+func (c *call) warn(cfg Config, warnings []string) {
+	for _, w := range warnings {
+		if cfg.LogJSON {
+			newLogger(cfg, c.err).Warn(w)
+			continue
+		}
+		fmt.Fprintln(c.err, "warning:", w)
+	}
 }
 
 // withApp runs f on the server that runs on the data folder, else on the store

@@ -22,7 +22,7 @@ func layers(t *testing.T, file string, env, flags map[string]string) configLayer
 			t.Fatal(err)
 		}
 	}
-	return configLayers{env: func(k string) string { return env[k] }, flags: flags, cwd: dir}
+	return configLayers{env: env, flags: flags, cwd: dir}
 }
 
 func TestConfigLayers(t *testing.T) {
@@ -50,7 +50,8 @@ func TestConfigErrorsNameTheirPlace(t *testing.T) {
 		env, flags map[string]string
 		want       []string
 	}{
-		{"unknown key", "work:\n  workers: 3\n  speed: 9\n", nil, nil, []string{"line 3", "work.speed"}},
+		{"unknown key", "work:\n  workers: 3\n  speed: 9\n", nil, nil, []string{"line 3", "work.speed", "lists them all"}},
+		{"mistyped key", "web:\n  listn: ':1'\n", nil, nil, []string{"line 2", "web.listn", "did you mean web.listen?"}},
 		{"value for a section", "\nweb: hello\n", nil, nil, []string{"vesti.yaml", "line 2", "web", "mapping", "external_url, listen"}},
 		{"list for a section", "llm: [a]\n", nil, nil, []string{"line 1", "llm", "mapping", "model"}},
 		{"direction twice", "directions: [linux, space, linux]\n", nil, nil, []string{"directions", "linux is there twice"}},
@@ -78,6 +79,26 @@ func TestConfigErrorsNameTheirPlace(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A mistyped variable is told with the setting that it is like.
+func TestUnknownEnvironment(t *testing.T) {
+	env := map[string]string{"VESTI_WEB_LISTN": ":1", "VESTI_LLM_MODEL": "tiny", "VESTI_SERVICE_PORT_HTTP": "80", "WEB_LISTN": ":1"}
+	var errs strings.Builder
+	c := call{err: &errs, env: env, cwd: t.TempDir()}
+	if _, err := c.config(); err != nil {
+		t.Fatal(err)
+	}
+	want := "warning: environment VESTI_SERVICE_PORT_HTTP: no such setting, it changes nothing; \"vesti config\" lists them all\n" +
+		"warning: environment VESTI_WEB_LISTN: no such setting, it changes nothing; did you mean VESTI_WEB_LISTEN? \"vesti config\" lists them all\n"
+	if errs.String() != want {
+		t.Errorf("said %s", errs.String())
+	}
+	env["VESTI_LOG_JSON"] = "true"
+	errs.Reset()
+	if _, err := c.config(); err != nil || !strings.HasPrefix(errs.String(), `{"time":`) {
+		t.Errorf("in a log of JSON: %s, %v", errs.String(), err)
 	}
 }
 

@@ -201,3 +201,23 @@ func TestLogOfPost(t *testing.T) {
 		t.Errorf("history %+v", history)
 	}
 }
+
+// TestConfigShowsWhoseItIs: beside a server, the settings are the server's, and
+// what a start from here would change is told.
+func TestConfigShowsWhoseItIs(t *testing.T) {
+	d := newDesk(t)
+	d.sources("sources: []\n")
+	if e := d.do(exitDone, "config"); !strings.Contains(e.stderr, "no server runs on "+d.data) {
+		t.Errorf("without a server: %s", e.stderr)
+	}
+	d.serve("--set", "work.workers=3")
+	e := d.do(exitDone, "config", "--set", "work.workers=5")
+	if !strings.Contains(e.stderr, "the server that runs on "+d.data+" has these settings") ||
+		!strings.Contains(e.stderr, "work.workers: a server started from here would have 5\n") || strings.Contains(e.stderr, "ledger.lease: ") {
+		t.Errorf("with a server: %s", e.stderr)
+	}
+	var shown map[string]string
+	if d.json(exitDone, &shown, "config", "--set", "work.workers=5"); shown["work.workers"] != "3" {
+		t.Errorf("as JSON: work.workers = %s", shown["work.workers"])
+	}
+}

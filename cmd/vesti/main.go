@@ -10,6 +10,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 )
 
@@ -24,9 +25,20 @@ func main() {
 		in:   os.Stdin,
 		out:  os.Stdout,
 		err:  os.Stderr,
-		env:  os.Getenv,
+		env:  environment(os.Environ()),
 		cwd:  cwd,
 	})
 	stop()
 	os.Exit(code)
+}
+
+// environment makes a map of a process's "NAME=value" lines.
+func environment(lines []string) map[string]string {
+	env := map[string]string{}
+	for _, line := range lines {
+		if name, value, ok := strings.Cut(line, "="); ok {
+			env[name] = value
+		}
+	}
+	return env
 }

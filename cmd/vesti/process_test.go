@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -24,7 +25,7 @@ import (
 
 // The tests run vesti as its users do: as a process of its own. The test binary
 // is that process when asMain is set.
-const asMain = "VESTI_TEST_AS_MAIN"
+const asMain = "TEST_AS_MAIN"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asMain) != "" {
@@ -74,7 +75,8 @@ func (d *desk) command(args ...string) *exec.Cmd {
 		d.t.Fatal(err)
 	}
 	cmd := exec.Command(exe, append([]string{"--data", d.data}, args...)...)
-	cmd.Env = append(append(os.Environ(), asMain+"=1"), d.env...)
+	own := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "VESTI_") })
+	cmd.Env = slices.Concat(own, []string{asMain + "=1"}, d.env)
 	return cmd
 }
 

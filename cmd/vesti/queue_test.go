@@ -112,12 +112,7 @@ func TestCrawlersPage(t *testing.T) {
 // inApp runs f in this process, on the desk's data folder.
 func inApp(t *testing.T, d *desk, f func(context.Context, *App)) {
 	t.Helper()
-	cfg, err := loadConfig(configLayers{env: func(k string) string {
-		if k == "VESTI_LEDGER_FREE_SPACE" {
-			return "64MiB"
-		}
-		return ""
-	}, flags: map[string]string{"data": d.data}, cwd: "/"})
+	cfg, err := loadConfig(configLayers{env: map[string]string{"VESTI_LEDGER_FREE_SPACE": "64MiB"}, flags: map[string]string{"data": d.data}, cwd: "/"})
 	if err != nil {
 		t.Fatal(err)
 	}

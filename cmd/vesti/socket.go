@@ -163,9 +163,8 @@ func (a *App) serveCall(w http.ResponseWriter, r *http.Request) {
 		in:   io.MultiReader(dec.Buffered(), r.Body),
 		out:  frames.stream(func(s string) frame { return frame{Out: s} }),
 		err:  frames.stream(func(s string) frame { return frame{Err: s} }),
-		env:  func(string) string { return "" }, // the server's configuration holds
 		cwd:  rc.Cwd,
-		app:  a,
+		app:  a, // its configuration holds, without an environment
 
 		remoteEcho: func(on bool) { frames.write(frame{Echo: &on}) },
 	})

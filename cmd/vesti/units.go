@@ -46,6 +46,9 @@ func inSeconds(v float64) string { return formatDuration(time.Duration(v * float
 
 func inBytes(v float64) string { return ByteSize(v).String() }
 
+// ByteSize is a number of bytes, written as 512, 64KiB, 10MiB or 2GiB.
+type ByteSize int64
+
 // byteUnits are in falling order: String takes the first that divides.
 func byteUnits() []struct {
 	name string
