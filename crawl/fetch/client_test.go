@@ -347,7 +347,7 @@ func TestTimeoutsNameThePhase(t *testing.T) {
 		if f.Cause != ledger.CauseTimeout || !strings.Contains(f.Message, says) {
 			t.Errorf("%s: got %s, %q; want a timeout of the %s", url, f.Cause, f.Message, says)
 		}
-		if took := time.Since(started); took > 3*time.Second {
+		if took := time.Since(started); took > 15*time.Second { // of a drip that never ends
 			t.Errorf("%s: took %s", url, took)
 		}
 	}
