@@ -26,7 +26,7 @@ const (
 	name = "search"
 	// version changes with the analysis and with the fields: an index made
 	// otherwise does not find what queries look for.
-	version = 1
+	version = 2
 )
 
 // Request is a search. Filters of the query and of the request both hold.

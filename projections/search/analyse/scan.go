@@ -135,7 +135,10 @@ func (s *scanner) part() {
 		}
 	}
 	p.Text = b.String()
-	if apostrophe > 0 && p.Text[apostrophe:] == "s" {
+	switch stem := latinStem(p.Text, apostrophe); {
+	case stem != "":
+		p.Text, counts[cyrillic] = stem, 0
+	case apostrophe > 0 && p.Text[apostrophe:] == "s":
 		p.Text = p.Text[:apostrophe]
 	}
 	p.digits = counts[digit] > 0
@@ -151,6 +154,25 @@ func (s *scanner) apostrophe(runes int) int {
 		return 0
 	}
 	return size
+}
+
+// latinStem returns a Latin word without the Russian ending that it was given:
+// github of GitHub'а and GitHubом; "" where text is no such word. Without an
+// apostrophe an ending of one letter may as well be a letter that looks alike.
+func latinStem(text string, apostrophe int) string {
+	end := strings.IndexFunc(text, func(r rune) bool { return classOf(r) == cyrillic })
+	if end < 3 || strings.ContainsFunc(text[:end], func(r rune) bool { return classOf(r) != latin && classOf(r) != digit }) {
+		return ""
+	}
+	switch text[end:] {
+	case "ом", "ем", "ой", "ов", "ам", "ами", "ах", "ы", "и", "ю", "я":
+		return text[:end]
+	case "а", "у", "е":
+		if apostrophe == end {
+			return text[:end]
+		}
+	}
+	return ""
 }
 
 // settle tells a part's script, and writes letters that only look as if they

@@ -72,6 +72,9 @@ func (s *Stemmer) stem(script class, word string) string {
 }
 
 func stemEnglish(word string) string {
+	if stem, ok := englishStems[word]; ok {
+		return stem
+	}
 	if lemma, ok := englishForms[word]; ok {
 		word = lemma
 	}
@@ -81,21 +84,40 @@ func stemEnglish(word string) string {
 }
 
 func stemRussian(word string) string {
+	if stem, ok := russianStems[word]; ok {
+		return stem
+	}
 	if lemma, ok := russianForms[word]; ok {
 		word = lemma
 	}
 	env := snowballstem.NewEnv(word)
 	russian.Stem(env)
-	return dropFleeting(word, env.Current())
+	return dropFleeting(word, dropPossessive(env.Current()))
 }
+
+// dropPossessive takes ов or ев from the end of a stem. The stemmer takes it for the
+// ending of a genitive and makes Иванов and Киев иван and ки, where Иванова is иванов;
+// with this all of their forms meet. It is looked for where the stemmer looks, behind
+// a word's first vowel.
+func dropPossessive(stem string) string {
+	first := strings.IndexAny(stem, vowels)
+	for _, ending := range []string{"ов", "ев"} {
+		if rest, ok := strings.CutSuffix(stem, ending); ok && first >= 0 && len(rest) > first {
+			return rest
+		}
+	}
+	return stem
+}
+
+const vowels = "аеиоуыэюя"
 
 // adjectival are endings that only adjectives have: жестокий keeps its о and
 // stays apart from жёсткий.
 var adjectival = []string{"ий", "ая", "ое", "ие", "ого", "ому", "им", "их", "ими", "ую", "ой", "ою"}
 
 // dropFleeting takes the vowel from the end of a stem that loses it in other
-// forms: рынок, рынка; конец, конца; сборок, сборка. Where no form loses it,
-// all are changed alike and still meet.
+// forms: рынок, рынка; конец, конца; сборок, сборка; копеек, копейка. Where no
+// form loses it, all are changed alike and still meet.
 func dropFleeting(word, stem string) string {
 	ending, ok := strings.CutPrefix(word, stem)
 	if !ok || slices.Contains(adjectival, ending) {
@@ -111,7 +133,10 @@ func dropFleeting(word, stem string) string {
 	default:
 		return stem
 	}
-	if before, _ := utf8.DecodeLastRuneInString(stem[:cut]); strings.ContainsRune("аеиоуыэюя", before) {
+	if before, _ := utf8.DecodeLastRuneInString(stem[:cut]); strings.ContainsRune(vowels, before) {
+		if ending == "" && stem[cut:] == "ек" {
+			return stem[:cut] + "йк"
+		}
 		return stem
 	}
 	return stem[:cut] + stem[cut+width:]
