@@ -95,9 +95,45 @@ func TestParseSourcesTakesABareListAndMerges(t *testing.T) {
 	}
 }
 
+// A key without a value is one that is not there, as exports and generators
+// write them.
+func TestParseSourcesTakesNullForNothing(t *testing.T) {
+	sources := parse(t, `
+- &base
+  slug: a
+  name: ~
+  url: null
+  feed_url: https://a.example/
+  channel: null # for telegram only
+  direction: tech
+  lang:
+  priority:
+  enabled:
+  max_items: null
+  headers: null
+  keep:
+- <<: *base
+  slug: b
+  feed_url: null
+  channel: durov
+`)
+	if len(sources) != 2 {
+		t.Fatalf("%d sources", len(sources))
+	}
+	a, b := sources[0], sources[1]
+	if a.Name != "a" || a.Channel != "" || !a.Enabled || a.Priority != ledger.P1 || a.MaxItems != 25 || len(a.Keep) > 0 {
+		t.Errorf("a: %+v", a)
+	}
+	if b.Crawler != ledger.CrawlerTelegram || b.FeedURL != "" {
+		t.Errorf("b: %+v", b)
+	}
+}
+
 func TestErrorsNameLineAndField(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"unknown key":       {"sources:\n  - slug: a\n    feedurl: x\n", "s.yaml:3: feedurl: unknown key"},
+		"unknown, null":     {"- slug: a\n  feedurl:\n", "s.yaml:2: feedurl: unknown key"},
+		"null for slug":     {"- slug: null\n  feed_url: https://a.example/\n  direction: tech\n", "s.yaml:1: slug: is missing"},
 		"unknown at top":    {"sauces: []\n", "s.yaml:1: sauces: unknown key"},
 		"direction":         {"- slug: a\n  feed_url: https://a.example/\n  direction: cooking\n", `s.yaml:3: direction: "cooking" is none of`},
 		"slug":              {"- slug: Not A Slug\n", "s.yaml:1: slug:"},

@@ -3,6 +3,7 @@ package crawl
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,10 +45,14 @@ func (r *sourceReader) mapping(m *ast.MappingNode, depth int) {
 		if value == nil {
 			continue
 		}
+		r.set[key] = lineOf(kv.Key)
+		_, null := value.(*ast.NullNode)
+		if null && slices.Contains(fieldNames(), key) {
+			continue // "channel: null" says that there is none
+		}
 		if !r.field(key, value) {
 			r.fail(kv.Key, key, "unknown key; a source has %s", strings.Join(fieldNames(), ", "))
 		}
-		r.set[key] = lineOf(kv.Key)
 	}
 	for _, kv := range m.Values {
 		if !kv.Key.IsMergeKey() {
