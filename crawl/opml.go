@@ -123,7 +123,7 @@ func (imp *importer) take(o outline, folder string, named ledger.Direction) {
 	title, direction := o.name(), cmp.Or(named, imp.Direction)
 	src := Source{
 		Name: title, URL: o.HTMLURL, FeedURL: strings.TrimSpace(o.XMLURL), Crawler: ledger.CrawlerRSS, Direction: direction,
-		Lang: strings.ToLower(o.Language), Priority: imp.Priority, Enabled: true, MaxItems: DefaultMaxItems, FullText: FullTextAuto,
+		Lang: Language(o.Language), Priority: imp.Priority, Enabled: true, MaxItems: DefaultMaxItems, FullText: FullTextAuto,
 		Backfill: DefaultBackfill,
 	}
 	skip := func(why string) {

@@ -110,6 +110,7 @@ func TestParseSourcesTakesNullForNothing(t *testing.T) {
   priority:
   enabled:
   max_items: null
+  selector: ""
   headers: null
   keep:
 - <<: *base
@@ -150,6 +151,7 @@ func TestErrorsNameLineAndField(t *testing.T) {
 		"rule":              {"- slug: a\n  block:\n    - '/[/'\n", "s.yaml:3: block: rule"},
 		"zone":              {"- slug: a\n  timezone: Mars/Base\n", "s.yaml:2: timezone:"},
 		"selector":          {"- slug: a\n  selector: 'div['\n", "s.yaml:2: selector:"},
+		"language":          {"- slug: a\n  lang: english\n", "s.yaml:2: lang: want a language's code"},
 		"header":            {"- slug: a\n  headers:\n    'Bad Name': x\n", "s.yaml:3: headers.Bad Name:"},
 		"duplicate slug":    {"- {slug: a, feed_url: 'https://a.example/', direction: tech}\n- {slug: a, feed_url: 'https://b.example/', direction: tech}\n", `s.yaml:2: slug: "a" is in line 1 already`},
 		"duplicate feed":    {"- {slug: a, feed_url: 'https://a.example/', direction: tech}\n- {slug: b, feed_url: 'https://a.example/', direction: tech}\n", "s.yaml:2: feed_url:"},
@@ -249,10 +251,10 @@ func TestRules(t *testing.T) {
 func TestOPML(t *testing.T) {
 	const file = `<?xml version="1.0"?><opml version="1.0"><head><title>Mine</title></head><body>
 <outline text="Linux"><outline type="rss" text="LWN" xmlUrl="https://lwn.net/rss" htmlUrl="https://lwn.net/"/>
-  <outline text="Deeper"><outline text="Хабр &mdash; всё" xmlUrl="https://habr.com/rss" language="ru"/></outline></outline>
+  <outline text="Deeper"><outline text="Хабр &mdash; всё" xmlUrl="https://habr.com/rss" language="ru-RU"/></outline></outline>
 <outline text="LWN" xmlUrl="https://lwn.net/kernel.rss" category="/tech"/>
 <outline text="Again" xmlUrl="https://lwn.net/rss"/>
-<outline text="" xmlUrl="http://www.example.org/feed"/>
+<outline text="" xmlUrl="http://www.example.org/feed" language="unknown"/>
 <outline text="A file" xmlUrl="file:///etc/passwd"/>
 <outline text="A link" type="link" url="https://example.org/"/>
 <outline text="Durov" type="link" url="https://t.me/durov"/>
@@ -275,6 +277,9 @@ func TestOPML(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	if sources[1].Lang != "ru" || sources[3].Lang != "" {
+		t.Errorf("languages %q and %q, want ru and none", sources[1].Lang, sources[3].Lang)
 	}
 	if len(imported.Skipped) != 3 {
 		t.Errorf("skipped %+v", imported.Skipped)

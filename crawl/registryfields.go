@@ -46,9 +46,8 @@ func (r *sourceReader) mapping(m *ast.MappingNode, depth int) {
 			continue
 		}
 		r.set[key] = lineOf(kv.Key)
-		_, null := value.(*ast.NullNode)
-		if null && slices.Contains(fieldNames(), key) {
-			continue // "channel: null" says that there is none
+		if saysNothing(value) && slices.Contains(fieldNames(), key) {
+			continue
 		}
 		if !r.field(key, value) {
 			r.fail(kv.Key, key, "unknown key; a source has %s", strings.Join(fieldNames(), ", "))
@@ -64,6 +63,19 @@ func (r *sourceReader) mapping(m *ast.MappingNode, depth int) {
 			continue
 		}
 		r.mapping(merged, depth+1)
+	}
+}
+
+// saysNothing reports whether a key's value is none: a null or an empty text. So
+// registries that list every key write "channel: null" for a feed.
+func saysNothing(value ast.Node) bool {
+	switch v := value.(type) {
+	case *ast.NullNode:
+		return true
+	case *ast.StringNode:
+		return strings.TrimSpace(v.Value) == ""
+	default:
+		return false
 	}
 }
 
@@ -99,7 +111,10 @@ func (r *sourceReader) field(key string, n ast.Node) bool {
 			r.fail(n, key, "%q is none of the configured directions: %s", s.Direction, r.directionNames())
 		}
 	case "lang":
-		s.Lang = strings.ToLower(r.text(key, n))
+		s.Lang = Language(r.text(key, n))
+		if s.Lang == "" {
+			r.fail(n, key, "want a language's code, such as ru, en or pt-BR")
+		}
 	case "priority":
 		p, err := ledger.ParsePriority(strings.ToUpper(r.text(key, n)))
 		s.Priority = p

@@ -5,6 +5,7 @@ package crawl
 
 import (
 	"net/url"
+	"strings"
 
 	"vesti.nixg.ru/ledger"
 )
@@ -18,7 +19,7 @@ type Source struct {
 	Channel   string // for CrawlerTelegram: the name without "@" or "https://t.me/"
 	Crawler   ledger.Crawler
 	Direction ledger.Direction
-	Lang      string
+	Lang      string // as Language returns it; "" leaves it to what its entries say
 	Priority  ledger.Priority
 	Enabled   bool // default true
 	IsOwn     bool
@@ -74,6 +75,18 @@ func (s Source) OwnURLs() []*url.URL {
 		}
 	}
 	return own
+}
+
+// Language returns the primary subtag of a language's tag, "ru" for "ru-RU": what
+// posts are labelled with. It is "" for what is no such tag.
+func Language(tag string) string {
+	tag, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(tag)), "-")
+	tag, _, _ = strings.Cut(tag, "_")
+	letters := strings.Trim(tag, "abcdefghijklmnopqrstuvwxyz") == ""
+	if !letters || len(tag) != 2 && len(tag) != 3 {
+		return ""
+	}
+	return tag
 }
 
 // FullText says when the article's page is fetched for an entry.

@@ -2,9 +2,9 @@ package feed
 
 import (
 	"slices"
-	"strings"
 	"time"
 
+	"vesti.nixg.ru/crawl"
 	"vesti.nixg.ru/ledger"
 )
 
@@ -101,13 +101,11 @@ func (e *Entry) isBlank() bool {
 }
 
 // language returns the first of the tags that names a language, as its primary
-// subtag: "ru" for "ru-RU".
+// subtag.
 func language(tags ...string) string {
 	for _, t := range tags {
-		t, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(t)), "-")
-		t, _, _ = strings.Cut(t, "_")
-		if len(t) == 2 || len(t) == 3 {
-			return t
+		if lang := crawl.Language(t); lang != "" {
+			return lang
 		}
 	}
 	return ""
