@@ -149,15 +149,12 @@ func (c *Crawler) replace(fresh map[ledger.Slug]*entry) Changes {
 			c.remindOfPause(e)
 			continue
 		}
-		changed := !reflect.DeepEqual(old.src, e.src)
-		moved := old.src.address() != e.src.address()
-		if changed {
-			changes.Changed = append(changes.Changed, slug)
-			old.full = true
-		}
+		was := old.src
 		old.src, old.due = e.src, c.due(e.src, old.state)
-		paused := old.state.ThrottledUntil.After(c.opts.Now())
-		if moved || (changed || old.state.ErrorCount > 0) && !paused {
+		if !reflect.DeepEqual(was, e.src) {
+			changes.Changed = append(changes.Changed, slug)
+			c.redefined(old, was)
+		} else if old.state.ErrorCount > 0 && !c.paused(old) {
 			old.due = time.Time{}
 		}
 		fresh[slug] = old // a run under way holds on to it
@@ -165,6 +162,17 @@ func (c *Crawler) replace(fresh map[ledger.Slug]*entry) Changes {
 	c.entries = fresh
 	return changes
 }
+
+// redefined makes a source that was defined otherwise due at once, behind a
+// pause only where its address is still the same. Crawler.mu is held.
+func (c *Crawler) redefined(e *entry, was Source) {
+	e.full = true
+	if was.address() != e.src.address() || !c.paused(e) {
+		e.due = time.Time{}
+	}
+}
+
+func (c *Crawler) paused(e *entry) bool { return e.state.ThrottledUntil.After(c.opts.Now()) }
 
 func (c *Crawler) remindOfPause(e *entry) {
 	until := e.state.ThrottledUntil

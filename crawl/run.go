@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -33,6 +34,7 @@ type ending struct {
 func (c *Crawler) crawl(ctx context.Context, e *entry, r run) ending {
 	c.mu.Lock()
 	src, full, trigger := e.src, e.full, e.trigger
+	defined := src
 	if r.dry == nil {
 		e.trigger = ""
 	}
@@ -73,7 +75,7 @@ func (c *Crawler) crawl(ctx context.Context, e *entry, r run) ending {
 		return res
 	}
 	out := c.outcome(job, firstTrigger(r.trigger, trigger, state), res)
-	c.settle(ctx, e, out, &res)
+	c.settle(ctx, e, defined, out, &res)
 	return res
 }
 
@@ -215,8 +217,9 @@ func moved(job Job, res ending) (ledger.SourceMoved, bool) {
 	}
 }
 
-// settle stores a run's events and reschedules the source by them.
-func (c *Crawler) settle(ctx context.Context, e *entry, out outcome, res *ending) {
+// settle stores a run's events and reschedules the source by them. defined is
+// the source as it was when the run began.
+func (c *Crawler) settle(ctx context.Context, e *entry, defined Source, out outcome, res *ending) {
 	// A run that has ended is recorded even where ctx ends at this moment.
 	recordCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
@@ -228,6 +231,9 @@ func (c *Crawler) settle(ctx context.Context, e *entry, out outcome, res *ending
 	c.metrics.ended(c.source(e).Crawler, *res)
 	c.mu.Lock()
 	e.state, e.due, e.full = out.after, out.after.Next, false
+	if !reflect.DeepEqual(defined, e.src) {
+		c.redefined(e, defined) // a reload during the run
+	}
 	c.mu.Unlock()
 	res.status = out.after.Status
 	c.logRun(ctx, *res, out.after.Next)

@@ -260,6 +260,36 @@ func TestReload(t *testing.T) {
 	})
 }
 
+// What a reload makes of a source holds though a run of the old definition ends
+// after it.
+func TestReloadDuringARun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kind := &script{do: func(_ context.Context, job crawl.Job) (crawl.Report, error) {
+			if job.Source.FeedURL == "https://a.example/feed" {
+				time.Sleep(time.Minute)
+			}
+			return crawl.Report{HTTPStatus: 200}, nil
+		}}
+		d := newDesk(t, kind, crawl.Options{}, feedSource("a", ledger.P2))
+		d.start(t)
+		time.Sleep(30 * time.Second)
+		moved := feedSource("a", ledger.P2)
+		moved.FeedURL = "https://elsewhere.example/feed"
+		if _, err := d.Reload(t.Context(), []crawl.Source{moved}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		jobs := kind.of("a")
+		if len(jobs) != 2 || jobs[1].Source.FeedURL != moved.FeedURL || !jobs[1].Unconditional {
+			t.Fatalf("%d runs, want the one under way and one of the new definition", len(jobs))
+		}
+		if due := d.Status()[0].Due; due.Sub(time.Now()) < 3*time.Hour {
+			t.Errorf("due again at %s", due)
+		}
+	})
+}
+
 // TestReloadAsksAgainWhatFailed: whoever mends a registry wants to see at once
 // whether it helped; a site that asked for a pause gets it all the same.
 func TestReloadAsksAgainWhatFailed(t *testing.T) {
