@@ -244,14 +244,23 @@ func (c *Crawler) RunNow(slugs ...ledger.Slug) error {
 }
 
 // Reset makes sources alive, with no error, and due at once; see
-// ledger.SourceReset. actor says who wants it.
+// ledger.SourceReset. A source that has moved is asked at its configured
+// address again, since the move may be what was wrong. actor says who wants it.
 func (c *Crawler) Reset(ctx context.Context, actor ledger.Actor, slugs ...ledger.Slug) error {
 	events := make([]ledger.Event, 0, len(slugs))
 	for _, slug := range slugs {
-		if c.lookup(slug) == nil {
+		e := c.lookup(slug)
+		if e == nil {
 			return notFound(slug)
 		}
+		state, err := c.opts.Log.Source(ctx, slug)
+		if err != nil {
+			return fmt.Errorf("read state of source %s: %w", slug, err)
+		}
 		events = append(events, ledger.NewEvent(actor, 0, slug, ledger.SourceReset{}))
+		if src := c.source(e); state.MovedTo != "" && src.FeedURL != "" {
+			events = append(events, ledger.NewEvent(actor, 0, slug, ledger.SourceMoved{From: src.FeedURL}))
+		}
 	}
 	if _, err := c.opts.Log.Record(ctx, events...); err != nil {
 		return fmt.Errorf("reset sources: %w", err)

@@ -291,6 +291,41 @@ func TestMoves(t *testing.T) {
 	}
 }
 
+// A source whose new address has gone is read at the configured one after a
+// reset.
+func TestResetGoesBackToTheConfiguredAddress(t *testing.T) {
+	moves, asked := true, ""
+	d := newDesk(t, &script{do: func(_ context.Context, job crawl.Job) (crawl.Report, error) {
+		asked = job.Source.FeedAddress(job.State)
+		switch {
+		case asked != job.Source.FeedURL:
+			return crawl.Report{}, &crawl.Error{Cause: ledger.CauseGone, HTTPStatus: 410, Message: "gone"}
+		case moves:
+			return crawl.Report{HTTPStatus: 200, MovedTo: "https://hosted.example/feed"}, nil
+		default:
+			return crawl.Report{HTTPStatus: 200}, nil
+		}
+	}}, crawl.Options{}, feedSource("a", ledger.P0))
+	for _, want := range []ledger.SourceStatus{ledger.SourceAlive, ledger.SourceGone} {
+		if _, err := d.RunOnce(t.Context(), everything(), crawl.Once{}); err != nil {
+			t.Fatal(err)
+		}
+		if s := d.state(t, "a"); s.Status != want {
+			t.Fatalf("status %s, want %s", s.Status, want)
+		}
+	}
+	moves = false
+	if err := d.Reset(t.Context(), ledger.ActorEditor, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.RunOnce(t.Context(), everything(), crawl.Once{}); err != nil {
+		t.Fatal(err)
+	}
+	if s := d.state(t, "a"); asked != "https://a.example/feed" || s.Status != ledger.SourceAlive || s.MovedTo != "" {
+		t.Errorf("after the reset asked at %s: %+v", asked, s)
+	}
+}
+
 func TestDrops(t *testing.T) {
 	d := newDesk(t, &script{}, crawl.Options{})
 	drops := crawl.NewDrops(d.log.Store("drops"), nil)

@@ -284,7 +284,7 @@ func TestReloadDuringARun(t *testing.T) {
 		if len(jobs) != 2 || jobs[1].Source.FeedURL != moved.FeedURL || !jobs[1].Unconditional {
 			t.Fatalf("%d runs, want the one under way and one of the new definition", len(jobs))
 		}
-		if due := d.Status()[0].Due; due.Sub(time.Now()) < 3*time.Hour {
+		if due := d.Status()[0].Due; time.Until(due) < 3*time.Hour {
 			t.Errorf("due again at %s", due)
 		}
 	})

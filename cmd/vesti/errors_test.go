@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"vesti.nixg.ru/ledger"
 )
 
 // TestErrors: what is wrong with a command line is said once, names the thing,
@@ -219,5 +221,19 @@ func TestConfigShowsWhoseItIs(t *testing.T) {
 	var shown map[string]string
 	if d.json(exitDone, &shown, "config", "--set", "work.workers=5"); shown["work.workers"] != "3" {
 		t.Errorf("as JSON: work.workers = %s", shown["work.workers"])
+	}
+}
+
+func TestLogOfMoves(t *testing.T) {
+	for _, c := range []struct {
+		payload ledger.SourceMoved
+		want    string
+	}{
+		{ledger.SourceMoved{From: "https://a.example/", URL: "https://b.example/"}, "from https://a.example/ to https://b.example/"},
+		{ledger.SourceMoved{From: "https://a.example/"}, "back to https://a.example/"},
+	} {
+		if got := describe(c.payload); len(got) != 1 || got[0] != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
 	}
 }

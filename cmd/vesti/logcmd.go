@@ -133,6 +133,9 @@ func describe(p ledger.Payload) []string {
 	case ledger.SourceThrottled:
 		return []string{fmt.Sprintf("%s: %s; until %s", p.Trigger, p.Message, p.Until.UTC().Format(time.RFC3339))}
 	case ledger.SourceMoved:
+		if p.URL == "" {
+			return []string{"back to " + p.From}
+		}
 		return []string{fmt.Sprintf("from %s to %s", p.From, p.URL)}
 	case ledger.Unknown:
 		return []string{"cannot be read: " + p.Err}
