@@ -247,10 +247,14 @@ func (c *compiler) pattern(text string) ([][]patternWord, error) {
 
 // inflected is what a word matches by its stem. A stem of one or two letters
 // ("атом" has "ат") tells no words apart: then it is the word itself, and what
-// has the word as its stem ("атома").
+// has the word as its stem ("атома"). A name like "Лавров" has the stem of a
+// genitive, "лавр", its other forms ("Лаврова") have the name for theirs: it is both.
 func (c *compiler) inflected(folded string, script words.Script) []patternWord {
 	stem := c.stemmer.Stem(folded, script)
 	if utf8.RuneCountInString(stem) >= 3 {
+		if script == words.Cyrillic && (folded == stem+"ов" || folded == stem+"ев") {
+			return []patternWord{{text: stem}, {text: folded}}
+		}
 		return []patternWord{{text: stem}}
 	}
 	if utf8.RuneCountInString(folded) < 3 {
