@@ -92,7 +92,7 @@ type number struct {
 
 func parseWords(raw string, zone *time.Location, order DateOrder) (time.Time, bool) {
 	r := dateReader{order: order, zone: zone}
-	s := normalDate(raw)
+	s, comment := normalDate(raw)
 	if t, ok := fromDigits(s, zone); ok {
 		return t, true
 	}
@@ -103,31 +103,11 @@ func parseWords(raw string, zone *time.Location, order DateOrder) (time.Time, bo
 		}
 		s = s[n:]
 	}
+	if !r.hasZone {
+		r.zoneIn(comment)
+	}
 	return r.result()
 }
-
-// normalDate lowers s, makes each white space a blank and drops comments in
-// brackets, such as JavaScript's and Java's names of the zone.
-func normalDate(s string) string {
-	for _, pair := range []string{"()", "[]"} {
-		if i := strings.IndexByte(s, pair[0]); i > 0 {
-			if j := strings.IndexByte(s[i:], pair[1]); j >= 0 {
-				s = s[:i] + " " + s[i+j+1:]
-			}
-		}
-	}
-	if len(s) > 200 {
-		return ""
-	}
-	return strings.Join(strings.Fields(sameSigns.Replace(strings.ToLower(s))), " ")
-}
-
-// sameSigns makes one of signs that mean the same: hyphens, apostrophes, and
-// the words of East Asian clocks.
-var sameSigns = strings.NewReplacer(
-	"–", "-", "—", "-", "−", "-", "‑", "-", "’", "'",
-	"時", ":", "时", ":", "點", ":", "点", ":", "分", ":", "秒", " ", "시 ", ":", "시", ":", "분 ", ":", "분", ":", "초", " ",
-)
 
 // fromDigits reads Unix seconds, with a fraction or without, or milliseconds,
 // and dates without separators.

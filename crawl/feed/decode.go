@@ -22,10 +22,10 @@ import (
 // themselves where they are UTF-8, whatever was declared, since text in another
 // encoding is not UTF-8 by chance; the HTTP charset and the document's own
 // declaration where the bytes agree with them; a guess by the letters. What
-// cannot be decoded becomes U+FFFD. A gzip stream is unpacked first, up to
-// limit bytes.
+// cannot be decoded becomes U+FFFD. A gzip stream, even one in another, is
+// unpacked first, up to limit bytes.
 func Decode(body []byte, contentType string, limit int64) (text, name string) {
-	body = gunzip(body, limit)
+	body = gunzip(gunzip(body, limit), limit)
 	if enc, name, skip := byMark(body); enc != nil {
 		return decodeWith(enc, body[skip:]), name
 	} else if skip > 0 {

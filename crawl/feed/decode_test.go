@@ -105,6 +105,17 @@ func TestDecodeUnpacks(t *testing.T) {
 	if got, _ := Decode(b.Bytes(), "application/x-gzip", 1<<20); !strings.HasPrefix(got, russian) {
 		t.Errorf("got %.80q", got)
 	}
+	var twice bytes.Buffer
+	z.Reset(&twice)
+	if _, err := z.Write(b.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := Decode(twice.Bytes(), "", 1<<20); !strings.HasPrefix(got, russian) {
+		t.Errorf("packed twice: %.80q", got)
+	}
 	if got, _ := Decode(b.Bytes(), "", 1000); len(got) > 1100 {
 		t.Errorf("%d bytes unpacked, the limit is 1000", len(got))
 	}

@@ -23,6 +23,13 @@ func resolveURL(base *url.URL, ref string) string {
 	if base != nil && !u.IsAbs() {
 		u = base.ResolveReference(u)
 	}
+	if !isASCII(u.Host) {
+		if name, port, ok := strings.Cut(u.Host, ":"); ok {
+			u.Host = asciiHost(name) + ":" + port
+		} else {
+			u.Host = asciiHost(name)
+		}
+	}
 	return u.String()
 }
 
@@ -50,7 +57,34 @@ func cleanURL(ref string) string {
 	if len(ref) >= 4 && strings.EqualFold(ref[:4], "www.") {
 		ref = "https://" + ref
 	}
-	return escapeURL(ref)
+	return escapeURL(ampersands.Replace(withSlashes(ref)))
+}
+
+// ampersands are those that were escaped once too often, as "&#038;" in CDATA,
+// which would make a fragment of the rest.
+var ampersands = strings.NewReplacer("&amp;", "&", "&#038;", "&", "&#38;", "&", "&#x26;", "&")
+
+// withSlashes writes the slashes of an address as browsers read them: any number
+// after "http:" is two, and a backslash before the query is one. A scheme that
+// was put before an address that had one goes.
+func withSlashes(ref string) string {
+	address, rest := ref, ""
+	if i := strings.IndexAny(ref, "?#"); i >= 0 {
+		address, rest = ref[:i], ref[i:]
+	}
+	address = strings.ReplaceAll(address, `\`, "/")
+	for {
+		scheme, after, ok := strings.Cut(address, ":")
+		if !ok || !strings.HasPrefix(after, "/") || !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
+			break
+		}
+		if after = strings.TrimLeft(after, "/"); !isWeb(after) {
+			address = scheme + "://" + after
+			break
+		}
+		address = after
+	}
+	return address + rest
 }
 
 // escapeURL escapes the characters that a URL may not hold, and drops line

@@ -61,7 +61,8 @@ func (m *mapper) fromItem(it *rss.Item) Entry {
 		if e.GUID = strings.TrimSpace(it.GUID.Value); isPlaceholder(e.GUID) {
 			e.GUID = ""
 		}
-		if !strings.EqualFold(it.GUID.IsPermalink, "false") && isWeb(e.GUID) {
+		says := strings.TrimSpace(it.GUID.IsPermalink)
+		if isWeb(e.GUID) && !strings.EqualFold(says, "false") || strings.HasPrefix(e.GUID, "/") && strings.EqualFold(says, "true") {
 			permalink = e.GUID
 		}
 	}

@@ -17,8 +17,18 @@ func newText(value string) Text {
 	case markHTML:
 		return Text{Value: value[size:], kind: kindHTML}
 	default:
-		return Text{Value: value}
+		return Text{Value: withoutCDATA(value)}
 	}
+}
+
+// withoutCDATA takes off the marks of a section that was written or escaped
+// within another one.
+func withoutCDATA(value string) string {
+	inner, ok := strings.CutPrefix(value, "<![CDATA[")
+	if inner, closed := strings.CutSuffix(inner, "]]>"); ok && closed {
+		return strings.TrimSpace(inner)
+	}
+	return value
 }
 
 // firstText returns the first of the texts that says something.

@@ -216,6 +216,10 @@ var itemRules = map[element]rule{
 	{vocabCore, "content"}:        {handling: textField, rss: "content:encoded"},
 	{vocabCore, "body"}:           {handling: textField, rss: "content:encoded"},
 	{vocabCore, "fullitem"}:       {handling: textField, rss: "content:encoded"},
+	{vocabCore, "full-text"}:      {handling: textField, rss: "content:encoded"},
+	{vocabCore, "fulltext"}:       {handling: textField, rss: "content:encoded"},
+	{vocabOther, "full-text"}:     {handling: textField, rss: "content:encoded"}, // yandex:, mailru:, rambler:
+	{vocabOther, "fulltext"}:      {handling: textField, rss: "content:encoded"},
 	{vocabXHTML, "body"}:          {handling: textField, rss: "content:encoded", atom: "content:encoded"},
 	{vocabXHTML, "div"}:           {handling: textField, rss: "content:encoded"},
 	{vocabAtom, "content"}:        {handling: textField, rss: "content:encoded", atom: "content"},

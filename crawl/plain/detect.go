@@ -8,20 +8,22 @@ import (
 )
 
 // Guess cleans a text of which nobody said whether it is HTML or plain, as the
-// description of an RSS item: HTML where a tag or a reference of HTML is in it.
+// description of an RSS item: HTML where a tag of HTML is in it. References
+// alone are resolved, and the line breaks stay.
 func Guess(s string) string {
-	if HasMarkup(s) {
+	switch {
+	case HasTag(s):
 		return FromHTML(s)
+	case HasReference(s):
+		return FromText(html.UnescapeString(s))
+	default:
+		return FromText(s)
 	}
-	return FromText(s)
 }
 
-// HasMarkup reports whether s holds a tag or a character reference of HTML.
-// Angle brackets around anything else are no markup.
-func HasMarkup(s string) bool { return HasTag(s) || HasReference(s) }
-
 // HasTag reports whether s holds the start or end of an HTML element, of an
-// unknown one that is closed, or a comment or CDATA mark.
+// unknown one that is closed, or a comment or CDATA mark. Angle brackets around
+// anything else are no markup.
 func HasTag(s string) bool {
 	unknown := 0
 	for rest := s[:strings.LastIndexByte(s, '>')+1]; ; {

@@ -53,16 +53,20 @@ func (c *converter) run(s string) {
 				c.text(string(z.Text()))
 			}
 		case html.StartTagToken:
-			name, _ := z.TagName()
-			c.start(atom.Lookup(name))
+			name, more := z.TagName()
+			a := atom.Lookup(name)
+			c.start(a)
+			c.emoji(a, z, more)
 		case html.EndTagToken:
 			name, _ := z.TagName()
 			c.end(atom.Lookup(name))
 		case html.SelfClosingTagToken:
 			// XHTML's empty elements: <script/> opens nothing here.
 			z.NextIsNotRawText()
-			name, _ := z.TagName()
-			c.empty(atom.Lookup(name))
+			name, more := z.TagName()
+			a := atom.Lookup(name)
+			c.empty(a)
+			c.emoji(a, z, more)
 		case html.CommentToken, html.DoctypeToken:
 		}
 	}
@@ -105,6 +109,27 @@ func (c *converter) empty(a atom.Atom) {
 		c.w.space = true
 	default:
 		c.w.breakLines(blockBreaks(a))
+	}
+}
+
+// emoji writes the character that a picture stands for, as weblogs show emoji.
+func (c *converter) emoji(a atom.Atom, z *html.Tokenizer, more bool) {
+	if a != atom.Img || c.skip != 0 {
+		return
+	}
+	alt, isEmoji := "", false
+	for more {
+		var key, value []byte
+		key, value, more = z.TagAttr()
+		switch string(key) {
+		case "alt":
+			alt = string(value)
+		case "class":
+			isEmoji = strings.Contains(string(value), "emoji") || strings.Contains(string(value), "smiley")
+		}
+	}
+	if isEmoji {
+		c.w.flow(alt)
 	}
 }
 

@@ -34,6 +34,7 @@ func TestFromHTML(t *testing.T) {
 		"attribute with >":     {`<a title="a > b">c</a>`, "c"},
 		"less than":            {"a < b and c > d", "a < b and c > d"},
 		"only an image":        {`<img src="x.png" alt="alt">`, ""},
+		"emoji as images":      {`a<img class="emoji" alt="😀"/> <img class='wp-smiley' alt=":)">`, "a 😀 :)"},
 		"invalid UTF-8":        {"a\xffb", "a\uFFFDb"},
 		"nothing":              {"", ""},
 		"no markup":            {"a\nb", "a b"},
@@ -53,6 +54,19 @@ func TestFromText(t *testing.T) {
 	in := "  a < b \r\n<p>second</p>\n\n\n\nthird\u00adpart\u202e &amp; \t x\n"
 	if got, want := plain.FromText(in), "a < b\n<p>second</p>\n\nthirdpart &amp; x"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestGuess(t *testing.T) {
+	for in, want := range map[string]string{
+		"a < b\nc":              "a < b\nc",
+		"a &quot;b&quot;\nc":    "a \"b\"\nc",
+		"a &lt;b&gt;\nc":        "a <b>\nc",
+		"a <b>b</b>\nc &amp; d": "a b c & d",
+	} {
+		if got := plain.Guess(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
 	}
 }
 
