@@ -248,6 +248,8 @@ func (a *App) buildProjections() error {
 		Logger: a.logger.With("part", "search"),
 		Zone:   a.cfg.location(),
 
+		Directions: a.cfg.Directions,
+		Sources:    a.slugs,
 		Registerer: a.registry,
 	})
 	var err error

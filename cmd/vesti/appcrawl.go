@@ -75,6 +75,15 @@ func (a *App) readSources() ([]crawl.Source, error) {
 	return list, nil
 }
 
+// slugs are the names of the registry's sources.
+func (a *App) slugs() []ledger.Slug {
+	var slugs []ledger.Slug
+	for _, s := range a.crawler.Sources() {
+		slugs = append(slugs, s.Slug)
+	}
+	return slugs
+}
+
 // reloadSources reads the registry again. A broken one leaves the running one
 // in force.
 func (a *App) reloadSources(ctx context.Context) (crawl.Changes, error) {

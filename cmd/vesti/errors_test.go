@@ -83,9 +83,10 @@ func TestSearchSaysWhatItLeftOut(t *testing.T) {
 	d := newDesk(t)
 	d.sources(oneSource(staticFeed(t, 3).URL))
 	d.do(exitDone, "crawl", "--all")
-	e := d.do(exitDone, "search", "status:zzz before:junk after:2026-13-45 verdict:perhaps")
+	e := d.do(exitDone, "search", "status:zzz before:junk after:2026-13-45 verdict:perhaps direction:gardening -source:nosuch direction:games")
 	for _, want := range []string{
 		"No such value, left out: status:zzz", "No such value, left out: verdict:perhaps",
+		"No such value, left out: direction:gardening", "No such value, left out: source:nosuch",
 		"Not a date, left out: before:junk", "Not a date, left out: after:2026-13-45",
 	} {
 		if !strings.Contains(e.stderr, want+"\n") && !strings.Contains(e.stderr, want+". ") {

@@ -136,6 +136,14 @@ func (c *columns) row(num ledger.PostNum) (int, bool) {
 	return slices.BinarySearchFunc(c.rows, num, func(a attributes, n ledger.PostNum) int { return cmp.Compare(a.num, n) })
 }
 
+// has reports whether a field, one of the columns', ever had the value.
+func (c *columns) has(field *interned, value string) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	_, ok := field.ids[value]
+	return ok
+}
+
 // interned numbers the values of a field.
 type interned struct {
 	ids    map[string]uint16

@@ -164,6 +164,18 @@ func (p *Posts) Get(ctx context.Context, num ledger.PostNum) (Post, error) {
 	return found[0], nil
 }
 
+// HasDirection reports whether a post was ever of the direction.
+func (p *Posts) HasDirection(d ledger.Direction) bool {
+	f := p.serving.Load()
+	return f != nil && f.columns.has(&f.columns.directions, string(d))
+}
+
+// HasSource reports whether the source ever carried a post.
+func (p *Posts) HasSource(s ledger.Slug) bool {
+	f := p.serving.Load()
+	return f != nil && f.columns.has(&f.columns.sources, string(s))
+}
+
 // Spec implements projections.Projection.
 func (p *Posts) Spec() projections.Spec { return projections.Spec{Name: name, Version: version} }
 

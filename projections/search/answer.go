@@ -31,7 +31,7 @@ func (s *Search) Search(ctx context.Context, r Request) (Result, error) {
 
 func (s *Search) answer(ctx context.Context, r Request) (Result, error) {
 	began := time.Now()
-	q := parse(r.Query, s.stemmer, began.In(s.zone))
+	q := parse(r.Query, s.stemmer, began.In(s.zone), s.known)
 	if _, all := q.root.(allNode); all {
 		q.root = nil
 	}

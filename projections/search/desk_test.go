@@ -36,7 +36,10 @@ func attach(t testing.TB, log *badgerlog.Log, dir string) *desk {
 	t.Helper()
 	d := &desk{log: log, nums: map[string]ledger.PostNum{}, ids: map[ledger.PostNum]string{}}
 	list := posts.New(log.Store)
-	d.search = search.New(search.Options{Dir: dir, Texts: log, Posts: list})
+	d.search = search.New(search.Options{
+		Dir: dir, Texts: log, Posts: list,
+		Directions: ledger.DefaultDirections(), Sources: func() []ledger.Slug { return []ledger.Slug{"quiet"} },
+	})
 	d.runner = projectiontest.Start(t, projections.Options{
 		Log: log, Stores: log.Store, Projections: []projections.Projection{list, d.search},
 	}).Runner

@@ -52,14 +52,17 @@ func knownField(name string) string {
 	}
 }
 
-// set takes a filter's value, and returns why it was left out or "".
+// noDirection is what queries call having none.
+const noDirection = "none"
+
+// set takes a filter's value, in lower case, and returns why it was left out or
+// "".
 func (f *fields) set(name, value string, now time.Time) NoteReason {
-	value = strings.ToLower(value)
 	switch name {
 	case fieldSource:
 		appendTo(f.negated, &f.Sources, &f.NotSources, ledger.Slug(value))
 	case fieldDirection:
-		if value == "none" {
+		if value == noDirection {
 			value = ""
 		}
 		appendTo(f.negated, &f.Directions, &f.NotDirections, ledger.Direction(value))

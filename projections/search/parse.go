@@ -11,13 +11,14 @@ import (
 )
 
 // parse reads a query. There is no wrong one: what cannot be followed becomes a
-// note, and signs that make no sense where they stand are text.
+// note, and signs that make no sense where they stand are text. known reports
+// whether a field has a value, in lower case.
 //
 //	query  = group { group }                 all of them
 //	group  = part { "OR" part }              any of them
 //	part   = "-" part | "(" query ")" | [field ":"] ( word | word* | "phrase" )
-func parse(typed string, stemmer *analyse.Stemmer, now time.Time) query {
-	p := &parser{compiler: compiler{stemmer: stemmer}, now: now}
+func parse(typed string, stemmer *analyse.Stemmer, now time.Time, known func(field, value string) bool) query {
+	p := &parser{compiler: compiler{stemmer: stemmer}, now: now, known: known}
 	typed = strings.ToValidUTF8(typed, " ")
 	if len(typed) > maxQuery {
 		p.note(NoteTooLong, "")
@@ -43,6 +44,7 @@ type parser struct {
 
 	rest    string
 	now     time.Time
+	known   func(field, value string) bool
 	fields  fields
 	nothing bool // something was typed that there is nothing to look for in
 }
@@ -176,6 +178,11 @@ func (p *parser) field(name, typed, value string) node {
 	if name == fieldTitle {
 		bare := strings.TrimRight(value, "*")
 		return p.look(fieldTitle, bare, bare != value)
+	}
+	value = strings.ToLower(value)
+	if !p.known(name, value) {
+		p.note(NoteBadValue, typed)
+		return nil
 	}
 	if reason := p.fields.set(name, value, p.now); reason != "" {
 		p.note(reason, typed)

@@ -124,6 +124,10 @@ func TestNotes(t *testing.T) {
 	for query, want := range map[string]search.NoteReason{
 		"after:никогда rust":           search.NoteBadDate,
 		"status:wrong rust":            search.NoteBadValue,
+		"direction:nosuch rust":        search.NoteBadValue,
+		"-source:nosuch rust":          search.NoteBadValue,
+		"direction:Games source:quiet": "", // configured, though no post has them
+		"direction:none source:LWN":    "",
 		"🔥":                            search.NoteNothing,
 		strings.Repeat("слово ", 1000): search.NoteTooLong,
 		manyWords(100):                 search.NoteTooMany,

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -109,6 +110,10 @@ type Options struct {
 	Posts  *posts.Posts   // the projection that filters, orders and counts
 	Logger *slog.Logger   // nil discards
 	Zone   *time.Location // of dates in queries; nil is UTC
+	// Directions and Sources are what queries may name beside those that posts
+	// have; nil for none. What is neither is left out of a query, with a note.
+	Directions []ledger.Direction
+	Sources    func() []ledger.Slug
 	// Registerer takes the metrics; nil registers none.
 	Registerer prometheus.Registerer
 }
@@ -120,6 +125,7 @@ type Search struct {
 	posts   *posts.Posts
 	logger  *slog.Logger
 	zone    *time.Location
+	known   func(field, value string) bool
 	stemmer *analyse.Stemmer
 	metrics *metrics
 	serving atomic.Pointer[fold]
@@ -135,6 +141,18 @@ func New(o Options) *Search {
 	}
 	s := &Search{
 		dir: o.Dir, texts: o.Texts, posts: o.Posts, logger: o.Logger, zone: o.Zone, stemmer: analyse.NewStemmer(),
+	}
+	s.known = func(field, value string) bool {
+		switch field {
+		case fieldDirection:
+			d := ledger.Direction(value)
+			return value == noDirection || slices.Contains(o.Directions, d) || o.Posts.HasDirection(d)
+		case fieldSource:
+			slug := ledger.Slug(value)
+			return o.Posts.HasSource(slug) || o.Sources != nil && slices.Contains(o.Sources(), slug)
+		default:
+			return true
+		}
 	}
 	s.metrics = newMetrics(o.Registerer, s.serving.Load)
 	return s
