@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"vesti.nixg.ru/ledger"
@@ -44,7 +43,7 @@ func (p *Pool) Drain(ctx context.Context, limit, workers int, progress func(Summ
 	}
 	started := p.now()
 	r, work, end := p.begin(ctx)
-	d := &drain{run: r, limit: int64(limit), firstDone: make(chan struct{})}
+	d := &drain{run: r, allowance: newAllowance(limit), firstDone: make(chan struct{})}
 	r.tally.handed = make(map[ledger.PostNum]struct{})
 	r.tally.changed = make(chan struct{}, 1)
 	summary := func() Summary { return r.tally.summary(p.now().Sub(started)) }
@@ -78,8 +77,7 @@ func (p *Pool) Drain(ctx context.Context, limit, workers int, progress func(Summ
 // drain is a run that ends by itself.
 type drain struct {
 	*run
-	limit     int64
-	taken     atomic.Int64
+	allowance *allowance
 	firstDone chan struct{}
 
 	mu  sync.Mutex
@@ -88,10 +86,10 @@ type drain struct {
 
 // first is a worker that ends when the queue of its stages is empty.
 func (d *drain) first(ctx, work context.Context, g group, worker string) {
-	for d.slot(ctx) {
+	for d.goesOn(ctx) && d.allowance.wait() {
 		claim, ok := d.claim(ctx, g, worker)
+		d.allowance.settle(ok)
 		if !ok {
-			d.taken.Add(-1)
 			return
 		}
 		d.tally.claimed.Add(1)
@@ -104,13 +102,13 @@ func (d *drain) first(ctx, work context.Context, g group, worker string) {
 func (d *drain) later(ctx, work context.Context, g group, worker string) {
 	for d.pool.breaker.Ready(ctx) {
 		over := closed(d.firstDone)
-		fresh := d.slot(ctx)
+		fresh := d.goesOn(ctx) && d.allowance.try()
 		if !fresh && !d.tally.anyHanded() && over {
 			return
 		}
 		claim, ok := d.claim(ctx, g, worker)
-		if fresh && (!ok || d.tally.wasHanded(claim.Post)) {
-			d.taken.Add(-1)
+		if fresh {
+			d.allowance.settle(ok && !d.tally.wasHanded(claim.Post))
 		}
 		if !ok {
 			if over || d.failure() != nil {
@@ -131,17 +129,7 @@ func (d *drain) later(ctx, work context.Context, g group, worker string) {
 	}
 }
 
-// slot takes one of the posts that the limit allows.
-func (d *drain) slot(ctx context.Context) bool {
-	if ctx.Err() != nil || d.failure() != nil {
-		return false
-	}
-	if d.taken.Add(1) > d.limit && d.limit > 0 {
-		d.taken.Add(-1)
-		return false
-	}
-	return true
-}
+func (d *drain) goesOn(ctx context.Context) bool { return ctx.Err() == nil && d.failure() == nil }
 
 func (d *drain) claim(ctx context.Context, g group, worker string) (ledger.Claim, bool) {
 	pause := claimPause
@@ -208,4 +196,60 @@ func closed(c <-chan struct{}) bool {
 	default:
 		return false
 	}
+}
+
+// allowance counts the posts that a drain may still claim. A worker takes one
+// before it claims, without knowing whether it will find a post that counts.
+type allowance struct {
+	limit   int // 0 for none
+	mu      sync.Mutex
+	settled *sync.Cond
+	claimed int
+	open    int // taken by workers that have not settled yet
+}
+
+func newAllowance(limit int) *allowance {
+	a := &allowance{limit: limit}
+	a.settled = sync.NewCond(&a.mu)
+	return a
+}
+
+// try takes one, if there is one now. Who got it settles.
+func (a *allowance) try() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.take()
+}
+
+// wait takes one, and while others have the last ones in hand waits whether they
+// claim with them. Who got it settles.
+func (a *allowance) wait() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for !a.take() {
+		if a.open == 0 {
+			return false
+		}
+		a.settled.Wait()
+	}
+	return true
+}
+
+func (a *allowance) take() bool {
+	if a.limit > 0 && a.claimed+a.open >= a.limit {
+		return false
+	}
+	a.open++
+	return true
+}
+
+// settle uses up what was taken, or gives it back.
+func (a *allowance) settle(used bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.open--
+	if used {
+		a.claimed++
+	}
+	a.settled.Broadcast()
 }
