@@ -124,6 +124,16 @@ func TestPickingFromTheList(t *testing.T) {
 	}
 }
 
+// TestUnknownNamesInAQuery: a direction or a source that there is not is told.
+func TestUnknownNamesInAQuery(t *testing.T) {
+	d := newDesk(t, demoSources())
+	d.fill()
+	wantIn(t, d.get("/?tab=all&q=direction:nosuch+source:lwn"), "No such value, left out: direction:nosuch")
+	_, page := d.getAs(d.client, "/?tab=all&q=source:nosuch", "Accept-Language", "ru")
+	wantIn(t, page, "Нет такого значения, отброшено: source:nosuch")
+	wantNotIn(t, d.get("/?tab=all&q=source:lwn"), "left out")
+}
+
 // TestNoQueryBreaksThePage: whatever is typed, and whatever is in the address.
 func TestNoQueryBreaksThePage(t *testing.T) {
 	d := newDesk(t, demoSources())

@@ -146,7 +146,7 @@ func TestStatesOfChannels(t *testing.T) {
 		payloads []ledger.Payload
 		shows    []string
 	}{
-		"login":      {[]ledger.Payload{failed(ledger.CauseLogin)}, []string{"failing", "login needed", "what to do"}},
+		"login":      {[]ledger.Payload{failed(ledger.CauseLogin)}, []string{"failing", "A login to Telegram is needed.", "what to do"}},
 		"private":    {[]ledger.Payload{failed(ledger.CausePrivate)}, []string{"failing", "private channel"}},
 		"no-preview": {[]ledger.Payload{failed(ledger.CauseNoPreview)}, []string{"failing", "no public preview"}},
 		"vanished":   {[]ledger.Payload{failed(ledger.CauseVanished)}, []string{"failing", "vanished"}},
@@ -176,6 +176,10 @@ func TestStatesOfChannels(t *testing.T) {
 	}
 	if strings.Contains(rowOf(t, page, "mended"), ">cut<") {
 		t.Error("a feed that was read whole again is still said to be cut")
+	}
+	_, page = d.getAs(d.client, "/crawlers/login", "Accept-Language", "ru")
+	if n := strings.Count(page, `<strong>Нужен вход в Telegram.</strong> <span class="soft" lang="en" dir="auto">what to do</span>`); n != 2 {
+		t.Errorf("the page in Russian says %d times why the source fails, want it above and in the run", n)
 	}
 	wantIn(t, d.get("/crawlers/cut"), "was not read whole", ">cut<")
 }

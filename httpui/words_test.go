@@ -73,6 +73,9 @@ func setKeys() []string {
 	for _, c := range slices.Concat(ledger.RunCauses(), ledger.PostCauses(), []ledger.Cause{""}) {
 		add("cause", c)
 	}
+	for _, c := range ledger.RunCauses() {
+		add("why", c)
+	}
 	for s := range ledger.SourceStatusLen {
 		add("condition", ledger.SourceStatus(s))
 	}
