@@ -1,6 +1,7 @@
 package feed_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -128,6 +129,42 @@ func TestPageThatFailsForNowIsTriedAgainAnotherDay(t *testing.T) {
 	}
 	if run.report.Revised != 1 || run.items[0].TextFrom != ledger.TextPage {
 		t.Errorf("report %+v, items %+v", run.report, run.items)
+	}
+}
+
+// A site whose pages hang has a feed that works all the same: the run ends in
+// its time, and the next one goes on with the pages that were not asked for.
+func TestPagesThatHangAreNoFailureOfTheSource(t *testing.T) {
+	hang := make(chan struct{})
+	s := &site{feed: rss(item(1, "<description>One.</description>"), item(2, "<description>Two.</description>"))}
+	w := newWorld(t, func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/a/1" {
+			<-hang
+		}
+		s.serve(rw, r)
+	})
+	release := sync.OnceFunc(func() { close(hang) })
+	t.Cleanup(release)
+	s.pages = map[string]func(http.ResponseWriter){"/a/1": article(paragraphs("tunnels")), "/a/2": article(paragraphs("bridges"))}
+	run := func(limit time.Duration) crawl.Report {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		defer cancel()
+		report, err := w.kind.Crawl(ctx, crawl.Job{Source: feedSource(), Now: now, Unconditional: true, Sink: &sink{Log: w.log}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return report
+	}
+	if r := run(3 * time.Second); r.New != 2 || !r.Validators.BodyHash.IsZero() {
+		t.Errorf("while a page hangs: %+v; want both entries, and that the document is asked for again", r)
+	}
+	release()
+	if r := run(time.Minute); r.New != 0 || r.Revised != 1 || r.Validators.BodyHash.IsZero() {
+		t.Errorf("after it: %+v; want the page that there was no time for", r)
+	}
+	if s.asked["/a/2"] != 1 {
+		t.Errorf("asked for %v", s.asked)
 	}
 }
 

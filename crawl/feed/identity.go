@@ -48,6 +48,10 @@ func (e *Entry) retryOn(now time.Time) ledger.Hash {
 	return ledger.HashOf(e.fingerprint.String(), now.UTC().Format(time.DateOnly))
 }
 
+// later is the fingerprint of an entry whose page there was no time for: with it
+// the entry is not settled.
+func (e *Entry) later() ledger.Hash { return ledger.HashOf(e.fingerprint.String(), "later") }
+
 // settled reports whether the entry was stored with that fingerprint and need
 // not be looked at again.
 func (e *Entry) settled(stored ledger.Hash, now time.Time) bool {

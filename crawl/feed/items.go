@@ -26,6 +26,17 @@ const (
 	maxAhead = 24 * time.Hour
 )
 
+// taking is a run's way through the entries of its document.
+type taking struct {
+	*Kind
+	job    crawl.Job
+	doc    *Document
+	report *crawl.Report
+	shared *sharedTexts
+	batch  []ledger.Item // that wait to be stored
+	asked  int           // pages, since the last batch was stored
+}
+
 // take hands the newest entries of doc to the job's sink, oldest first, so that
 // the order of posts is that of the entries. Entries that are known and have
 // not changed are settled before any page is fetched.
@@ -46,47 +57,75 @@ func (k *Kind) take(ctx context.Context, job crawl.Job, doc *Document, report *c
 	if err != nil {
 		return fmt.Errorf("look up entries: %w", err)
 	}
-	var batch []ledger.Item
-	flush := func() error {
-		if len(batch) == 0 {
-			return nil
-		}
-		appended, err := job.Sink.Append(ctx, batch)
-		if err != nil {
-			return fmt.Errorf("store entries: %w", err)
-		}
-		report.Count(appended)
-		batch = batch[:0]
-		return nil
-	}
-	shared := newSharedTexts(job, doc.Entries)
-	pages := 0
+	t := &taking{Kind: k, job: job, doc: doc, report: report, shared: newSharedTexts(job, doc.Entries)}
+	pageCtx, cancel := timeForPages(ctx)
+	defer cancel()
 	for i, e := range entries {
 		if known[i].Post != 0 && e.settled(known[i].Fingerprint, job.Now) {
 			continue
 		}
-		item := k.item(job, doc, e)
-		if k.wantsPage(job.Source, item) {
-			if err := k.fromPage(ctx, job, e, &item, shared, known[i].Post); err != nil {
-				return errors.Join(err, flush())
-			}
-			pages++
+		if err := t.entry(ctx, pageCtx, e, known[i].Post); err != nil {
+			return errors.Join(err, t.flush(ctx))
 		}
-		if err := shared.take(ctx, &item, e.rawText(), known[i].Post); err != nil {
-			return errors.Join(err, flush())
-		}
-		if item.Lang == "" {
-			item.Lang = guessLanguage(item.Title + "\n" + item.Text)
-		}
-		batch = append(batch, item)
-		if pages == pagesPerAppend {
-			if err := flush(); err != nil {
+		if t.asked == pagesPerAppend {
+			if err := t.flush(ctx); err != nil {
 				return err
 			}
-			pages = 0
 		}
 	}
-	return flush()
+	return t.flush(ctx)
+}
+
+// timeForPages leaves a quarter of a run's time to what is not pages: a site
+// whose pages hang must not make its feed one that fails.
+func timeForPages(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadlineCause(ctx, end.Add(-time.Until(end)/4), errPageTime)
+}
+
+var errPageTime = errors.New("the run has no more time for pages")
+
+// entry makes an item of an entry, with its page where that is wanted. own is
+// its post, zero for a new entry.
+func (t *taking) entry(ctx, pageCtx context.Context, e *Entry, own ledger.PostNum) error {
+	item := t.item(t.job, t.doc, e)
+	if t.wantsPage(t.job.Source, item) {
+		if err := t.fromPage(ctx, pageCtx, e, &item, own); err != nil {
+			return err
+		}
+		t.asked++
+	}
+	return t.add(ctx, e, item, own)
+}
+
+// add puts an item into the batch.
+func (t *taking) add(ctx context.Context, e *Entry, item ledger.Item, own ledger.PostNum) error {
+	if err := t.shared.take(ctx, &item, e.rawText(), own); err != nil {
+		return err
+	}
+	if item.Lang == "" {
+		item.Lang = guessLanguage(item.Title + "\n" + item.Text)
+	}
+	t.batch = append(t.batch, item)
+	return nil
+}
+
+// flush stores the batch.
+func (t *taking) flush(ctx context.Context) error {
+	t.asked = 0
+	if len(t.batch) == 0 {
+		return nil
+	}
+	appended, err := t.job.Sink.Append(ctx, t.batch)
+	if err != nil {
+		return fmt.Errorf("store entries: %w", err)
+	}
+	t.report.Count(appended)
+	t.batch = t.batch[:0]
+	return nil
 }
 
 // drop leaves out what the source's rules say. They look at what the feed
@@ -189,8 +228,16 @@ func shorter(s string, n int) bool {
 // it is the longer one. A page that fails is no failure of the source: the
 // feed's text stays, and so it does where the page's is another article's. It
 // returns an error only where ctx ended or the ledger failed.
-func (k *Kind) fromPage(ctx context.Context, job crawl.Job, e *Entry, it *ledger.Item, shared *sharedTexts, own ledger.PostNum) error {
-	p, err := k.pages.Get(ctx, job.Source, it.URL)
+func (t *taking) fromPage(ctx, pageCtx context.Context, e *Entry, it *ledger.Item, own ledger.PostNum) error {
+	if pageCtx.Err() != nil && ctx.Err() == nil {
+		it.Fingerprint = e.later()
+		// The next run gets the document again, and goes on with the pages.
+		v := &t.report.Validators
+		v.ETag, v.LastModified, v.BodyHash = "", "", ledger.Hash{}
+		return nil
+	}
+	source := string(t.job.Source.Slug)
+	p, err := t.pages.Get(pageCtx, t.job.Source, it.URL)
 	if ctx.Err() != nil {
 		return fmt.Errorf("get pages: %w", context.Cause(ctx))
 	}
@@ -198,9 +245,9 @@ func (k *Kind) fromPage(ctx context.Context, job crawl.Job, e *Entry, it *ledger
 		err = errors.New("the site sends the link to its front page")
 	}
 	if err != nil {
-		k.log.DebugContext(ctx, "page not read", "source", string(job.Source.Slug), "url", it.URL, "error", err)
+		t.log.DebugContext(ctx, "page not read", "source", source, "url", it.URL, "error", err)
 		if passing(err) {
-			it.Fingerprint = e.retryOn(job.Now)
+			it.Fingerprint = e.retryOn(t.job.Now)
 		}
 		return nil
 	}
@@ -208,12 +255,12 @@ func (k *Kind) fromPage(ctx context.Context, job crawl.Job, e *Entry, it *ledger
 	longer := len(text) > len(it.Text) || p.From == ledger.TextSelector
 	if longer {
 		// Asked by the entry's own address: a notice may name itself as canonical.
-		notice, err := shared.anothers(ctx, it, ledger.IdentifyText(text, it.Key), own)
+		notice, err := t.shared.anothers(ctx, it, ledger.IdentifyText(text, it.Key), own)
 		if err != nil {
 			return err
 		}
 		if notice {
-			k.log.DebugContext(ctx, "page has the text of another article", "source", string(job.Source.Slug), "url", it.URL)
+			t.log.DebugContext(ctx, "page has the text of another article", "source", source, "url", it.URL)
 			return nil
 		}
 		it.Text, it.TextFrom, it.Truncated = text, p.From, p.Truncated
@@ -242,7 +289,7 @@ func passing(err error) bool {
 	var throttled *crawl.Throttled
 	var failed *crawl.Error
 	switch {
-	case errors.As(err, &throttled):
+	case errors.As(err, &throttled), errors.Is(err, errPageTime):
 		return true
 	case !errors.As(err, &failed):
 		return false
