@@ -75,6 +75,8 @@ type Entry struct {
 	TextFrom  string      `json:"text_from"`
 	Outcome   string      `json:"outcome"` // what the ledger would make of it, as ledger.Outcome calls it
 	Known     bool        `json:"known"`   // the ledger has the item, perhaps with another text
+
+	key ledger.ItemKey
 }
 
 // Drop is an entry that a dry run's rules left out.

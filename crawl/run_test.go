@@ -125,6 +125,7 @@ func TestDryRunForetells(t *testing.T) {
 		item("a", "revised", "Revised", "A text that the ledger does not have yet, of an item it has."),
 		item("a", "retitled", "Another title", retitled.Text),
 		item("a", "new", "New", "A text that nobody has seen so far, twice in this round."),
+		item("a", "own", "Own", "A text that another will take the place of, in the same run."),
 		item("a", "again", "Again", "A text that the ledger has and that stays as it is."),
 	}, "b": {
 		item("b", "1", "New", "A text that nobody has seen so far, twice in this round."),
@@ -133,6 +134,10 @@ func TestDryRunForetells(t *testing.T) {
 		appended, err := job.Sink.Append(ctx, items[job.Source.Slug])
 		rep := crawl.Report{HTTPStatus: 200, Fetched: len(appended)}
 		rep.Count(appended)
+		if err == nil && job.Source.Slug == "a" { // a kind that changes its mind
+			appended, err = job.Sink.Append(ctx, []ledger.Item{item("a", "own", "Own", "Another text of an item that is new in this run.")})
+			rep.Count(appended)
+		}
 		return rep, err
 	}}, crawl.Options{Concurrency: 1}, feedSource("a", ledger.P0), feedSource("b", ledger.P0))
 	if _, err := d.log.Append(t.Context(), []ledger.Item{known, revised, retitled}); err != nil {
@@ -146,7 +151,7 @@ func TestDryRunForetells(t *testing.T) {
 	for _, e := range dry.Entries {
 		outcomes[e.Outcome]++
 	}
-	want := map[string]int{"known": 1, "revised": 1, "touched": 1, "new": 1, "seen_again": 2}
+	want := map[string]int{"known": 1, "revised": 1, "touched": 1, "new": 2, "seen_again": 2}
 	if !maps.Equal(outcomes, want) {
 		t.Errorf("foretold %v, want %v: %+v", outcomes, want, dry.Entries)
 	}

@@ -3,6 +3,7 @@ package crawl
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -100,16 +101,25 @@ func (s *drySink) Append(ctx context.Context, items []ledger.Item) ([]ledger.App
 	appended := make([]ledger.Appended, len(items))
 	for i := range items {
 		it := &items[i]
+		if at := slices.IndexFunc(s.entries, func(e Entry) bool { return e.key == it.Key }); at >= 0 {
+			// With another text in the same run: a kind has changed its mind.
+			appended[i].Outcome = ledger.OutcomeRevised
+			s.entries[at].TextFrom, s.entries[at].TextStart = string(it.TextFrom), startOf(it.Text)
+			continue
+		}
 		if appended[i].Outcome, err = s.round.foretell(ctx, it, known[i]); err != nil {
 			return nil, err
 		}
 		s.entries = append(s.entries, Entry{
 			Source: it.Source, Title: it.Title, URL: it.URL, Published: it.Published, TextFrom: string(it.TextFrom),
-			TextStart: ledger.CutText(strings.Join(strings.Fields(it.Text), " "), textStart),
-			Outcome:   appended[i].Outcome.String(), Known: known[i].Post != 0,
+			TextStart: startOf(it.Text), Outcome: appended[i].Outcome.String(), Known: known[i].Post != 0, key: it.Key,
 		})
 	}
 	return appended, nil
+}
+
+func startOf(text string) string {
+	return ledger.CutText(strings.Join(strings.Fields(text), " "), textStart)
 }
 
 // Record implements Sink.

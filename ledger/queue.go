@@ -34,9 +34,14 @@ type Appended struct {
 
 // KnownItem is what the ledger knows of an item before it is fetched whole.
 type KnownItem struct {
-	Post        PostNum // zero for an item that is not known
-	Fingerprint Hash    // as last appended
+	Post        PostNum  // zero for an item that is not known
+	Fingerprint Hash     // as last appended
+	Text        [16]byte // what the PostID of its text begins with
 }
+
+// Has reports whether the item's text, as last appended, is the one that id
+// identifies.
+func (k KnownItem) Has(id PostID) bool { return k.Post != 0 && k.Text == [16]byte(id[:16]) }
 
 // KnownText is what the ledger knows of a text before an item with it is
 // appended: whose it is.

@@ -52,10 +52,14 @@ func (e *Entry) retryOn(now time.Time) ledger.Hash {
 // the entry is not settled.
 func (e *Entry) later() ledger.Hash { return ledger.HashOf(e.fingerprint.String(), "later") }
 
+// noticed is the fingerprint of an entry whose page had a notice in the place of
+// the article.
+func (e *Entry) noticed() ledger.Hash { return ledger.HashOf(e.fingerprint.String(), "notice") }
+
 // settled reports whether the entry was stored with that fingerprint and need
 // not be looked at again.
 func (e *Entry) settled(stored ledger.Hash, now time.Time) bool {
-	return stored == e.fingerprint || stored == e.retryOn(now)
+	return stored == e.fingerprint || stored == e.noticed() || stored == e.retryOn(now)
 }
 
 // newest returns the limit newest entries, all for a limit below 1, newest

@@ -29,12 +29,13 @@ const (
 // taking is a run's way through the entries of its document.
 type taking struct {
 	*Kind
-	job    crawl.Job
-	doc    *Document
-	report *crawl.Report
-	shared *sharedTexts
-	batch  []ledger.Item // that wait to be stored
-	asked  int           // pages, since the last batch was stored
+	job     crawl.Job
+	doc     *Document
+	report  *crawl.Report
+	shared  *sharedTexts
+	notices notices
+	batch   []ledger.Item // that wait to be stored
+	asked   int           // pages, since the last batch was stored
 }
 
 // take hands the newest entries of doc to the job's sink, oldest first, so that
@@ -57,7 +58,7 @@ func (k *Kind) take(ctx context.Context, job crawl.Job, doc *Document, report *c
 	if err != nil {
 		return fmt.Errorf("look up entries: %w", err)
 	}
-	t := &taking{Kind: k, job: job, doc: doc, report: report, shared: newSharedTexts(job, doc.Entries)}
+	t := &taking{Kind: k, job: job, doc: doc, report: report, shared: newSharedTexts(job, doc.Entries), notices: newNotices()}
 	pageCtx, cancel := timeForPages(ctx)
 	defer cancel()
 	for i, e := range entries {
@@ -73,7 +74,10 @@ func (k *Kind) take(ctx context.Context, job crawl.Job, doc *Document, report *c
 			}
 		}
 	}
-	return t.flush(ctx)
+	if err := t.flush(ctx); err != nil {
+		return err
+	}
+	return t.takeBack(ctx, entries, known)
 }
 
 // timeForPages leaves a quarter of a run's time to what is not pages: a site
@@ -103,12 +107,14 @@ func (t *taking) entry(ctx, pageCtx context.Context, e *Entry, own ledger.PostNu
 
 // add puts an item into the batch.
 func (t *taking) add(ctx context.Context, e *Entry, item ledger.Item, own ledger.PostNum) error {
-	if err := t.shared.take(ctx, &item, e.rawText(), own); err != nil {
+	id, err := t.shared.take(ctx, &item, e.rawText(), own)
+	if err != nil {
 		return err
 	}
 	if item.Lang == "" {
 		item.Lang = guessLanguage(item.Title + "\n" + item.Text)
 	}
+	t.notices.texts[e.key] = id
 	t.batch = append(t.batch, item)
 	return nil
 }
@@ -255,11 +261,14 @@ func (t *taking) fromPage(ctx, pageCtx context.Context, e *Entry, it *ledger.Ite
 	longer := len(text) > len(it.Text) || p.From == ledger.TextSelector
 	if longer {
 		// Asked by the entry's own address: a notice may name itself as canonical.
-		notice, err := t.shared.anothers(ctx, it, ledger.IdentifyText(text, it.Key), own)
+		id := ledger.IdentifyText(text, it.Key)
+		notice, err := t.shared.anothers(ctx, it, id, own)
 		if err != nil {
 			return err
 		}
 		if notice {
+			t.notices.count[id]++
+			it.Fingerprint = e.noticed()
 			t.log.DebugContext(ctx, "page has the text of another article", "source", source, "url", it.URL)
 			return nil
 		}

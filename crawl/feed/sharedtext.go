@@ -84,16 +84,16 @@ func sameSite(a, b string) bool {
 }
 
 // take puts the title before the item's text where that is the feed's own and
-// shared, and notes that the item has the text. raw is the text as the feed has
-// it.
-func (s *sharedTexts) take(ctx context.Context, it *ledger.Item, raw string, own ledger.PostNum) error {
+// shared, and notes that the item has the text, whose identity it returns. raw is
+// the text as the feed has it.
+func (s *sharedTexts) take(ctx context.Context, it *ledger.Item, raw string, own ledger.PostNum) (ledger.PostID, error) {
 	id := ledger.IdentifyText(it.Text, it.Key)
 	if !isFromPage(it) && it.Text != "" {
 		shared := it.Title != "" && s.many[raw]
 		if !shared {
 			var err error
 			if shared, err = s.anothers(ctx, it, id, own); err != nil {
-				return err
+				return id, err
 			}
 		}
 		if shared {
@@ -103,7 +103,7 @@ func (s *sharedTexts) take(ctx context.Context, it *ledger.Item, raw string, own
 		}
 	}
 	s.taken[id] = holder{it.Title, it.CanonicalURL}
-	return nil
+	return id, nil
 }
 
 // rawText is what text reads, before it is made plain.

@@ -84,6 +84,59 @@ func TestNoticeOnEveryPageDoesNotMergeArticles(t *testing.T) {
 	}
 }
 
+// A notice that was taken for an article's text is taken back when two other
+// articles' pages have it, in one run or in several.
+func TestNoticeIsTakenBack(t *testing.T) {
+	notice := article(`<p>We value your privacy. We and our partners store information on your device, such as cookies, and process personal data.</p>
+		<p>You can choose below, and change your choice at any time in the settings of your account on this web site.</p>`)
+	for name, runs := range map[string][]int{"in one run": {3}, "in three": {1, 2, 3}, "in two": {2, 4}, "the last two at once": {1, 3}} {
+		t.Run(name, func(t *testing.T) {
+			s := &site{pages: map[string]func(http.ResponseWriter){"/a/9": article(paragraphs("tunnels"))}}
+			for i := range headlines {
+				s.pages[fmt.Sprintf("/a/%d", i)] = notice
+			}
+			w := newWorld(t, s.serve)
+			entry := func(n int, title string) string {
+				return fmt.Sprintf(`<item><title>%s</title><link>https://news.example.org/a/%d</link><guid>%[2]d</guid><description>In short: %[1]s.</description></item>`, title, n)
+			}
+			texts, last := map[string]string{}, crawl.Report{}
+			for hour, n := range append(runs, runs[len(runs)-1]) {
+				list := []string{entry(9, "A tunnel")} // which has an article of its own
+				for i, title := range headlines[:n] {
+					list = append(list, entry(i, title))
+				}
+				s.feed = rss(list...)
+				run, err := w.crawl(feedSource(), now.Add(time.Duration(hour)*time.Hour))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, it := range run.items {
+					texts[it.Title] = it.Text
+				}
+				last = run.report
+			}
+			for title, text := range texts {
+				if title == "A tunnel" && !strings.Contains(text, "about tunnels") || title != "A tunnel" && text != "In short: "+title+"." {
+					t.Errorf("%s: %q", title, text)
+				}
+			}
+			if last.New+last.Revised > 0 || s.asked["/a/0"] != 1 || s.asked["/a/1"] != 1 {
+				t.Errorf("a run later: %+v; pages asked for: %v", last, s.asked)
+			}
+		})
+	}
+}
+
+// One other article with the same page may be the same one once more.
+func TestOneCopyTakesNoTextBack(t *testing.T) {
+	s := &site{pages: map[string]func(http.ResponseWriter){"/a/1": article(paragraphs("tunnels")), "/a/2": article(paragraphs("tunnels"))}}
+	s.feed = rss(item(1, "<description>One.</description>"), item(2, "<description>Two.</description>"))
+	run, err := newWorld(t, s.serve).crawl(feedSource(), now)
+	if err != nil || run.report.New != 2 || run.report.Revised != 0 || run.items[0].TextFrom != ledger.TextPage {
+		t.Errorf("%+v, %v", run.report, err)
+	}
+}
+
 // The same teaser in every run tells nothing either.
 func TestTeaserAcrossRunsDoesNotMergeArticles(t *testing.T) {
 	items := oneByOne(t, source("https://news.example.org/rss.xml"), "Read the full story on our web site, with pictures and comments.%.0s", nil)

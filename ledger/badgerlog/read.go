@@ -156,7 +156,7 @@ func (l *Log) KnownItems(ctx context.Context, keys []ledger.ItemKey) ([]ledger.K
 			if err != nil {
 				return fmt.Errorf("item %s: %w", k, err)
 			}
-			known[i] = ledger.KnownItem{Post: rec.post, Fingerprint: rec.fingerprint}
+			known[i] = ledger.KnownItem{Post: rec.post, Fingerprint: rec.fingerprint, Text: rec.text}
 		}
 		return nil
 	})

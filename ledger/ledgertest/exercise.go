@@ -310,10 +310,19 @@ func testKnownItems(t *testing.T, e Engine) {
 	i := Item("a", "1")
 	first := outcome(t, e, i, ledger.OutcomeNew)
 	known := must[[]ledger.KnownItem](t)(e.KnownItems(t.Context(), []ledger.ItemKey{"none", i.Key}))
-	want := []ledger.KnownItem{{}, {Post: first.Post, Fingerprint: i.Fingerprint}}
-	if !slices.Equal(known, want) {
+	id := ledger.IdentifyText(i.Text, i.Key)
+	want := []ledger.KnownItem{{}, {Post: first.Post, Fingerprint: i.Fingerprint, Text: [16]byte(id[:16])}}
+	if !slices.Equal(known, want) || known[0].Has(id) || !known[1].Has(id) {
 		t.Fatalf("got %v, want %v", known, want)
 	}
+	revised := i
+	revised.Text = Text("another text")
+	outcome(t, e, revised, ledger.OutcomeRevised)
+	known = must[[]ledger.KnownItem](t)(e.KnownItems(t.Context(), []ledger.ItemKey{i.Key}))
+	if known[0].Has(id) || !known[0].Has(ledger.IdentifyText(revised.Text, i.Key)) {
+		t.Fatal("a revised item has its old text")
+	}
+	i = revised
 	i.Fingerprint = ledger.HashOf("another")
 	outcome(t, e, i, ledger.OutcomeKnown)
 	i.Fingerprint = ledger.Hash{} // a crawler that gives none leaves the old one
