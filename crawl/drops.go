@@ -108,8 +108,8 @@ func scanDrops(tx ledger.Tx, slug ledger.Slug) ([]Dropped, error) {
 	return all, err
 }
 
-// List returns up to limit entries of the source that were dropped, the newest
-// first.
+// List returns up to limit entries of the source that were dropped, all for 0,
+// the newest first.
 func (d *Drops) List(ctx context.Context, slug ledger.Slug, limit int) ([]Dropped, error) {
 	var all []Dropped
 	err := d.store.View(ctx, func(tx ledger.Tx) error {
@@ -121,5 +121,8 @@ func (d *Drops) List(ctx context.Context, slug ledger.Slug, limit int) ([]Droppe
 		return nil, fmt.Errorf("list dropped entries: %w", err)
 	}
 	slices.Reverse(all)
-	return all[:min(limit, len(all))], nil
+	if limit > 0 {
+		all = all[:min(limit, len(all))]
+	}
+	return all, nil
 }

@@ -40,6 +40,7 @@ type App struct {
 	logger   *slog.Logger
 	registry *prometheus.Registry
 	demo     *demo // nil without one
+	scratch  bool  // the data folder goes when the App is closed
 
 	log     *badgerlog.Log
 	runner  *projections.Runner
@@ -105,6 +106,9 @@ func (a *App) Close() error {
 	}
 	if err := a.log.Close(); err != nil {
 		return fmt.Errorf("close store: %w", err)
+	}
+	if a.scratch {
+		return os.RemoveAll(a.cfg.Data)
 	}
 	return nil
 }

@@ -66,9 +66,8 @@ type call struct {
 	set                              []string
 	json, quiet                      bool
 
-	wantsStore bool // there is nothing to do in a data folder without a store
-	storeOnly  bool // neither sources nor rules are needed: broken ones are told and no hindrance
-	answered   bool // the JSON object of the result is printed
+	needs    string // what must be there for the command
+	answered bool   // the JSON object of the result is printed
 }
 
 // run carries a command line out and returns its exit code.
@@ -100,12 +99,22 @@ func run(ctx context.Context, c *call) int {
 	return code
 }
 
-// needs is the annotation of a command that says what must be there for it.
+// needs is the annotation of a command that says what must be there for it. One
+// without it makes what is not there.
 const (
-	needs      = "needs"
-	needsStore = "store" // sources and rules may be broken
-	needsDesk  = "desk"  // a store, sources and rules
+	needs        = "needs"
+	needsStore   = "store"   // sources and rules may be broken
+	needsDesk    = "desk"    // a store, sources and rules
+	needsSources = "sources" // it stores nothing
+	needsNothing = "nothing" // likewise
 )
+
+func needing(what string, cmds ...*cobra.Command) []*cobra.Command {
+	for _, cmd := range cmds {
+		cmd.Annotations = map[string]string{needs: what}
+	}
+	return cmds
+}
 
 func newRoot(c *call) *cobra.Command {
 	root := &cobra.Command{
@@ -125,7 +134,7 @@ some sources failed. With --json a command that fails prints {"error": "..."}.`,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
-			c.wantsStore, c.storeOnly = cmd.Annotations[needs] != "", cmd.Annotations[needs] == needsStore
+			c.needs = cmd.Annotations[needs]
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
@@ -139,22 +148,10 @@ some sources failed. With --json a command that fails prints {"error": "..."}.`,
 	f.StringArrayVar(&c.set, "set", nil, `a setting as "key=value"; may be given again; "vesti config" lists them`)
 	f.BoolVar(&c.json, "json", false, "print the result as one JSON object, the last line of standard output")
 	f.BoolVar(&c.quiet, "quiet", false, "print no progress")
-	for _, set := range []struct {
-		needs string
-		add   []func(*call) *cobra.Command
-	}{
-		{"", []func(*call) *cobra.Command{newServe, newCrawl, newSources, newTelegramCmd, newClassify, newRestore, newConfig, newVersion}},
-		{needsStore, []func(*call) *cobra.Command{
-			newStatus, newSearch, newLog, newReview, newVerify, newBackup, newCompact, newRebuild, newPassword,
-		}},
-		{needsDesk, []func(*call) *cobra.Command{newWork, newReplay, newReclassify}},
-	} {
-		for _, add := range set.add {
-			cmd := add(c)
-			cmd.Annotations = map[string]string{needs: set.needs}
-			root.AddCommand(cmd)
-		}
-	}
+	root.AddCommand(newServe(c), newCrawl(c), newSources(c), newTelegramCmd(c), newClassify(c), newRestore(c), newConfig(c), newVersion(c))
+	root.AddCommand(needing(needsStore, newStatus(c), newSearch(c), newLog(c), newReview(c), newVerify(c), newBackup(c), newCompact(c),
+		newRebuild(c), newPassword(c))...)
+	root.AddCommand(needing(needsDesk, newWork(c), newReplay(c), newReclassify(c))...)
 	return strict(root)
 }
 
@@ -248,11 +245,17 @@ const lockWait = 10 * time.Second
 // openOrForward opens the store, or has the server that runs on it carry the
 // call out. A command that has the store for a moment is waited for.
 func (c *call) openOrForward(ctx context.Context, cfg Config) (app *App, answered bool, err error) {
-	if _, err := os.Stat(filepath.Join(cfg.Data, "ledger")); errors.Is(err, fs.ErrNotExist) && c.wantsStore {
-		return nil, false, usagef("there is no store in %s; begin with \"vesti serve\" or \"vesti crawl\", or name the folder with --data", cfg.Data)
-	}
 	o := appOptions{logTo: c.logWriter()}
-	if c.storeOnly {
+	if _, err := os.Stat(filepath.Join(cfg.Data, "ledger")); errors.Is(err, fs.ErrNotExist) {
+		switch c.needs {
+		case needsStore, needsDesk:
+			return nil, false, usagef("there is no store in %s; begin with \"vesti serve\" or \"vesti crawl\", or name the folder with --data", cfg.Data)
+		case needsSources, needsNothing:
+			app, err := c.openScratch(ctx, cfg, o)
+			return app, false, err
+		}
+	}
+	if c.needs == needsStore {
 		o.tolerate = func(err error) { fmt.Fprintln(c.err, "warning:", err) }
 	}
 	for deadline := time.Now().Add(lockWait); ; {
@@ -271,6 +274,32 @@ func (c *call) openOrForward(ctx context.Context, cfg Config) (app *App, answere
 		case <-again.C:
 		}
 	}
+}
+
+// openScratch opens a store of its own for a command that stores nothing, where
+// the data folder has none.
+func (c *call) openScratch(ctx context.Context, cfg Config, o appOptions) (*App, error) {
+	_, err := os.Stat(cfg.Sources)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if missing && c.needs == needsSources {
+		return nil, usagef("there is no %s; \"vesti serve\" writes one to begin with, --data and --sources name another", cfg.Sources)
+	}
+	if cfg.Data, err = os.MkdirTemp("", "vesti-"); err != nil {
+		return nil, fmt.Errorf("make a folder for the time of the command: %w", err)
+	}
+	if missing {
+		cfg.Sources = filepath.Join(cfg.Data, "sources.yaml")
+		err = os.WriteFile(cfg.Sources, []byte("sources: []\n"), 0o600)
+	}
+	var app *App
+	if err == nil {
+		app, err = openApp(ctx, cfg, o)
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(cfg.Data))
+	}
+	app.scratch = true
+	return app, nil
 }
 
 // logWriter is where a command without a server logs to.

@@ -30,6 +30,9 @@ had nothing new, has not failed.`,
 			if err := sel.check(); err != nil {
 				return err
 			}
+			if dry {
+				c.needs = needsSources
+			}
 			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
 				return c.crawl(ctx, a, sel.crawl(), dry)
 			})

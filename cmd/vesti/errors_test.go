@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -53,6 +55,9 @@ func TestErrors(t *testing.T) {
 		{[]string{"sources", "preview", "nosuch"}, "nosuch"},
 		{[]string{"search", "--limit", "500"}, "--limit 500: want 1 to 200"},
 		{[]string{"search", "--limit", "0"}, "--limit 0: want 1 to 200"},
+		{[]string{"log", "one", "--limit", "-1"}, "--limit -1: want a number, 0 for all"},
+		{[]string{"sources", "dropped", "one", "--limit", "-1"}, "--limit -1: want a number, 0 for all"},
+		{[]string{"work", "--limit", "-1"}, "--limit -1: want a number, 0 for all"},
 		{[]string{"search", "--nosuch"}, "--nosuch"},
 		{[]string{"nosuch"}, "nosuch"},
 		{[]string{"search", "--direction", "nosuch"}, "--direction nosuch: want one of"},
@@ -203,6 +208,45 @@ func TestLogOfPost(t *testing.T) {
 	if len(history.Events) < 2 || history.Events[0].Payload["text_len"] == nil || history.Events[1].Payload["duration_ms"] == nil {
 		t.Errorf("history %+v", history)
 	}
+}
+
+// TestReadingMakesNothing: a command that only reads leaves no folder where there
+// is none, and says what makes one.
+func TestReadingMakesNothing(t *testing.T) {
+	d := newDesk(t)
+	feed := staticFeed(t, 3).URL
+	lines := filepath.Join(t.TempDir(), "labelled.jsonl")
+	if err := os.WriteFile(lines, []byte(`{"text": "Вышло ядро Linux", "direction": "linux"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	nothing := func(after []string) {
+		t.Helper()
+		if _, err := os.Stat(filepath.Join(d.data, "ledger")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%v made a store", after)
+		}
+	}
+	for _, args := range [][]string{{"sources", "list"}, {"sources", "reload"}, {"sources", "dropped", "one"}, {"verify"}, {"work"}, {"telegram", "status"}} {
+		if e := d.do(exitUsage, args...); !strings.Contains(e.stderr, "there is no store in "+d.data+`; begin with "vesti serve"`) {
+			t.Errorf("%v: %s", args, e.stderr)
+		}
+	}
+	for _, args := range [][]string{{"sources", "check"}, {"sources", "export"}, {"crawl", "--all", "--dry-run"}} {
+		if e := d.do(exitUsage, args...); !strings.Contains(e.stderr, filepath.Join(d.data, "sources.yaml")+`; "vesti serve" writes one`) {
+			t.Errorf("%v: %s", args, e.stderr)
+		}
+	}
+	d.do(exitDone, "classify", "eval", lines)
+	d.do(exitDone, "sources", "discover", "--allow-private", feed)
+	if _, err := os.Stat(d.data); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the data folder was made: %v", err)
+	}
+	d.sources(oneSource(feed))
+	for _, args := range [][]string{{"sources", "check"}, {"sources", "export"}, {"crawl", "--all", "--dry-run"}, {"sources", "preview", "one"}} {
+		d.do(exitDone, args...)
+		nothing(args)
+	}
+	d.do(exitDone, "crawl", "--all")
+	d.do(exitDone, "sources", "list")
 }
 
 // TestConfigShowsWhoseItIs: beside a server, the settings are the server's, and

@@ -37,6 +37,9 @@ first. The keys of a payload are those of its type, in snake_case; times are in 
 durations in milliseconds ("duration_ms"), what is not known is null.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkLimit(limit); err != nil {
+				return err
+			}
 			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
 				events, err := a.history(ctx, args[0], limit)
 				if err != nil {
@@ -54,7 +57,7 @@ durations in milliseconds ("duration_ms"), what is not known is null.`,
 			})
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 50, "most events of a source to show, the newest")
+	cmd.Flags().IntVar(&limit, "limit", 50, "most events of a source to show, the newest; 0 for all; a post's are always all shown")
 	return cmd
 }
 

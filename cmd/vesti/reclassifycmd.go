@@ -102,7 +102,7 @@ func newClassify(c *call) *cobra.Command {
 		Short: "Measure the classifiers",
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newClassifyEval(c))
+	cmd.AddCommand(needing(needsNothing, newClassifyEval(c))...)
 	return cmd
 }
 

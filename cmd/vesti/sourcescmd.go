@@ -21,8 +21,11 @@ func newSources(c *call) *cobra.Command {
 		Short: "List, find, check, reload, reset, import and export sources",
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSourcesList(c), newSourcesCheck(c), newSourcesReload(c), newSourcesReset(c), newSourcesDropped(c),
-		newSourcesImport(c), newSourcesExport(c), newSourcesDiscover(c), newSourcesPreview(c))
+	cmd.AddCommand(newSourcesImport(c))
+	cmd.AddCommand(needing(needsDesk, newSourcesList(c), newSourcesReload(c), newSourcesReset(c))...)
+	cmd.AddCommand(needing(needsStore, newSourcesDropped(c))...)
+	cmd.AddCommand(needing(needsSources, newSourcesCheck(c), newSourcesExport(c), newSourcesPreview(c))...)
+	cmd.AddCommand(needing(needsNothing, newSourcesDiscover(c))...)
 	return cmd
 }
 
@@ -227,6 +230,9 @@ func newSourcesDropped(c *call) *cobra.Command {
 		Short: "List what a source's keep and block rules have left out",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkLimit(limit); err != nil {
+				return err
+			}
 			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
 				list, err := a.drops.List(ctx, ledger.Slug(args[0]), limit)
 				if err != nil {
@@ -241,8 +247,16 @@ func newSourcesDropped(c *call) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 50, "most entries to show, the newest")
+	cmd.Flags().IntVar(&limit, "limit", 50, "most entries to show, the newest; 0 for all")
 	return cmd
+}
+
+// checkLimit wants a limit of which 0 is none.
+func checkLimit(n int) error {
+	if n < 0 {
+		return usagef("--limit %d: want a number, 0 for all", n)
+	}
+	return nil
 }
 
 // asUsage makes a wrong or unknown source name a usage error.

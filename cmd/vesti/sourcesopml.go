@@ -31,6 +31,9 @@ file as it was is kept beside it as sources.yaml.bak.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.interactive = args[0] == "-"
+			if dry {
+				c.needs = needsNothing
+			}
 			p, err := ledger.ParsePriority(priority)
 			if err != nil {
 				return usagef("--priority: %v", err)

@@ -23,7 +23,8 @@ func newTelegramCmd(c *call) *cobra.Command {
 channels are read from their public preview pages.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newTelegramLogin(c), newTelegramLogout(c), newTelegramStatus(c), newTelegramImport(c), newTelegramForget(c))
+	cmd.AddCommand(newTelegramLogin(c), newTelegramImport(c))
+	cmd.AddCommand(needing(needsStore, newTelegramLogout(c), newTelegramStatus(c), newTelegramForget(c))...)
 	return cmd
 }
 

@@ -22,8 +22,11 @@ parked with its cause after ledger.max_attempts; the run goes on and ends with
 exit code 0.`,
 		Example: "  vesti work --workers 8 --limit 200",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if workers < 0 || limit < 0 {
-				return usagef("--workers and --limit want numbers that are not negative")
+			if workers < 0 {
+				return usagef("--workers %d: want a number, 0 for the setting work.workers", workers)
+			}
+			if err := checkLimit(limit); err != nil {
+				return err
 			}
 			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
 				return c.work(ctx, a, workers, limit)
