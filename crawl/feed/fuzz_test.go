@@ -35,7 +35,7 @@ func seedCorpora(f *testing.F, add func([]byte)) {
 func FuzzParse(f *testing.F) {
 	seedCorpora(f, func(b []byte) { f.Add(b) })
 	for _, s := range []string{
-		russian, `{"version":"https://jsonfeed.org/version/1","items":[{"id":1,"content_html":"<p>x"},{"id":`,
+		`<rss><channel><item><title>Ёлка убрана</title><pubDate>10 марта 2025</pubDate><description>&lt;p&gt;a</description></item></channel></rss>`, `{"version":"https://jsonfeed.org/version/1","items":[{"id":1,"content_html":"<p>x"},{"id":`,
 		`<feed><entry><title type="xhtml"><div>a</feed>`, `<rss><item><title><![CDATA[a]]`, `<channel href="x"><item href="y">`,
 		`<rss><channel><item><link>a<guid>b</item></rss>`, `<!DOCTYPE a [<!ENTITY b "c">]><rss><title>&b;`, `<a:feed xmlns:a="http://www.w3.org/2005/Atom"><a:entry/>`,
 		`<html><pre>&lt;rss&gt;&lt;channel&gt;&lt;item&gt;&lt;title&gt;x&lt;/title&gt;&lt;/item&gt;`, `<rss><item a='x><b c="d`,

@@ -10,6 +10,7 @@ import (
 	"github.com/mmcdole/gofeed/atom"
 	"github.com/mmcdole/gofeed/rss"
 
+	"vesti.nixg.ru/crawl/decode"
 	"vesti.nixg.ru/ledger"
 )
 
@@ -73,7 +74,7 @@ func Parse(body []byte, opts ParseOptions) (*Document, error) {
 	if opts.MaxBytes <= 0 {
 		opts.MaxBytes = defaultMaxBytes
 	}
-	text, encoding := Decode(body, opts.ContentType, opts.MaxBytes)
+	text, encoding := decode.Text(body, opts.ContentType, opts.MaxBytes)
 	m := mapper{zone: opts.Zone, order: opts.DateOrder}
 	if u, err := url.Parse(opts.URL); err == nil && u.IsAbs() {
 		m.base = u

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/net/html/charset"
 
+	"vesti.nixg.ru/crawl/decode"
 	"vesti.nixg.ru/crawl/feed"
 	"vesti.nixg.ru/crawl/plain"
 	"vesti.nixg.ru/ledger"
@@ -271,7 +272,7 @@ func meetsEncoding(doc *feed.Document, body []byte, a assertion) (ok, counts boo
 	if err != nil {
 		return false, true
 	}
-	ours, _ := feed.Decode(body, "text/xml; charset="+doc.Encoding, 1<<20)
+	ours, _ := decode.Text(body, "text/xml; charset="+doc.Encoding, 1<<20)
 	return ours == string(theirs), true
 }
 

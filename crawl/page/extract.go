@@ -7,13 +7,12 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/andybalholm/cascadia"
 	"github.com/markusmobius/go-trafilatura"
 	"golang.org/x/net/html"
-	"golang.org/x/net/html/charset"
 
+	"vesti.nixg.ru/crawl/decode"
 	"vesti.nixg.ru/crawl/plain"
 	"vesti.nixg.ru/ledger"
 )
@@ -126,18 +125,13 @@ func plainNode(n *html.Node) string {
 	return plain.FromHTML(b.String())
 }
 
-// Decode returns a page as UTF-8: by its byte order mark, the HTTP header, its
-// meta elements, and where none of them says anything, by whether it is UTF-8.
+// maxUnpacked is the most of a page that turns out to be a gzip file, in bytes.
+const maxUnpacked = 4 << 20
+
+// Decode returns a page as UTF-8, by its bytes and what is said of them.
 func Decode(body []byte, contentType string) string {
-	enc, name, certain := charset.DetermineEncoding(body, contentType)
-	if name == "utf-8" || !certain && utf8.Valid(body) {
-		return strings.ToValidUTF8(string(bytes.TrimPrefix(body, []byte("\xEF\xBB\xBF"))), "\uFFFD")
-	}
-	out, err := enc.NewDecoder().Bytes(body)
-	if err != nil {
-		return strings.ToValidUTF8(string(body), "\uFFFD")
-	}
-	return string(out)
+	text, _ := decode.Text(body, contentType, maxUnpacked)
+	return text
 }
 
 func contentType(in Input) string {

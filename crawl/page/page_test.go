@@ -42,12 +42,15 @@ func TestExtractDecodes(t *testing.T) {
 		enc         encoding.Encoding
 		contentType string
 	}{
-		"utf-8":                    {contentType: "text/html; charset=utf-8"},
-		"utf-8 without a word":     {contentType: "text/html"},
-		"windows-1251 by header":   {enc: charmap.Windows1251, contentType: "text/html; charset=windows-1251"},
-		"windows-1251 by meta":     {head: `<meta charset="windows-1251">`, enc: charmap.Windows1251, contentType: "text/html"},
-		"koi8-r by meta":           {head: `<meta http-equiv="Content-Type" content="text/html; charset=koi8-r">`, enc: charmap.KOI8R, contentType: "text/html"},
-		"no header, bytes of HTML": {contentType: ""},
+		"utf-8":                      {contentType: "text/html; charset=utf-8"},
+		"utf-8 without a word":       {contentType: "text/html"},
+		"windows-1251 by header":     {enc: charmap.Windows1251, contentType: "text/html; charset=windows-1251"},
+		"windows-1251 by meta":       {head: `<meta charset="windows-1251">`, enc: charmap.Windows1251, contentType: "text/html"},
+		"koi8-r by meta":             {head: `<meta http-equiv="Content-Type" content="text/html; charset=koi8-r">`, enc: charmap.KOI8R, contentType: "text/html"},
+		"windows-1251, header utf-8": {head: `<meta charset="windows-1251">`, enc: charmap.Windows1251, contentType: "text/html; charset=utf-8"},
+		"windows-1251, not declared": {enc: charmap.Windows1251, contentType: "text/html"},
+		"utf-8, header windows-1251": {contentType: "text/html; charset=windows-1251"},
+		"no header, bytes of HTML":   {contentType: ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := []byte(document(c.head, ""))

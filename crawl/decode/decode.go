@@ -1,4 +1,8 @@
-package feed
+// Package decode makes text of what servers send as feeds and pages, in
+// whatever encoding it is and whatever they say that it is in.
+//
+// All functions are pure and safe for concurrent use.
+package decode
 
 import (
 	"bytes"
@@ -16,7 +20,7 @@ import (
 	"golang.org/x/text/encoding/unicode/utf32"
 )
 
-// Decode returns body as valid UTF-8 and the name of the encoding it was in.
+// Text returns body as valid UTF-8 and the name of the encoding it was in.
 // contentType is the HTTP header, "" for none. In this order it believes a byte
 // order mark; the pattern of zero bytes of UTF-16 and UTF-32; the bytes
 // themselves where they are UTF-8, whatever was declared, since text in another
@@ -24,7 +28,7 @@ import (
 // declaration where the bytes agree with them; a guess by the letters. What
 // cannot be decoded becomes U+FFFD. A gzip stream, even one in another, is
 // unpacked first, up to limit bytes.
-func Decode(body []byte, contentType string, limit int64) (text, name string) {
+func Text(body []byte, contentType string, limit int64) (text, name string) {
 	body = gunzip(gunzip(body, limit), limit)
 	if enc, name, skip := byMark(body); enc != nil {
 		return decodeWith(enc, body[skip:]), name
@@ -183,10 +187,14 @@ func lookup(label string) (encoding.Encoding, string) {
 	}
 }
 
-// prologEncoding is the encoding pseudo-attribute of an XML declaration, or
-// the charset of an HTML page's meta element, within the first kilobyte.
+// maxProlog is how far into a document its own declaration is looked for, in
+// bytes: pages have it behind scripts, where browsers find it too.
+const maxProlog = 8 << 10
+
+// prologEncoding is the encoding pseudo-attribute of an XML declaration, else
+// the charset of an HTML page's meta element.
 func prologEncoding(body []byte) string {
-	head := strings.ToLower(string(body[:min(len(body), 1024)]))
+	head := strings.ToLower(string(body[:min(len(body), maxProlog)]))
 	if i := strings.Index(head, "<?xml"); i >= 0 {
 		decl, _, _ := strings.Cut(head[i:], "?>")
 		if _, rest, ok := strings.Cut(decl, "encoding"); ok {
@@ -196,7 +204,6 @@ func prologEncoding(body []byte) string {
 				return label
 			}
 		}
-		return ""
 	}
 	if i := strings.Index(head, "<meta"); i >= 0 {
 		if _, rest, ok := strings.Cut(head[i:], "charset="); ok {

@@ -1,4 +1,4 @@
-package feed
+package decode
 
 import (
 	"github.com/gogs/chardet"
@@ -17,7 +17,7 @@ func choose(body []byte, all []declared) declared {
 			other = append(other, d)
 		}
 	}
-	if utf8Declared && looksUTF8(body) {
+	if (utf8Declared || !multibyte(all[0].name)) && looksUTF8(body) {
 		return declared{name: utf8Name}
 	}
 	h := histogramOf(body)
@@ -90,14 +90,28 @@ func detect(body []byte, h *histogram) declared {
 	if d.name != "windows-1252" {
 		return d
 	}
-	best, err := chardet.NewHtmlDetector().DetectBest(body)
-	if err != nil || best.Confidence < 30 {
+	all, err := chardet.NewHtmlDetector().DetectAll(body)
+	if err != nil || all[0].Confidence < 30 {
 		return d
 	}
-	if enc, name := lookup(best.Charset); enc != nil && name != utf8Name {
-		return declared{enc: enc, name: name}
+	// Equals come in any order. The same bytes have to give the same text each time.
+	best := declared{}
+	for _, r := range all {
+		if r.Confidence < all[0].Confidence {
+			break
+		}
+		enc, name := lookup(r.Charset)
+		if name == d.name {
+			return d
+		}
+		if enc != nil && name != utf8Name && (best.enc == nil || name < best.name) {
+			best = declared{enc: enc, name: name}
+		}
 	}
-	return d
+	if best.enc == nil {
+		return d
+	}
+	return best
 }
 
 // confirm returns d, or the Cyrillic encoding that is meant where d, itself
