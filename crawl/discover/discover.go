@@ -73,7 +73,7 @@ func Feeds(ctx context.Context, client Getter, address string, opts Options) ([]
 	if err != nil {
 		return nil, fmt.Errorf("discover feeds: %w", err)
 	}
-	if f, ok := read(resp, HowItself); ok {
+	if f, ok := read(resp, candidate{address, HowItself}); ok {
 		return []Found{f}, nil
 	}
 	candidates, err := onPage(resp)
@@ -112,7 +112,7 @@ type candidate struct{ url, how string }
 func (s *search) try(ctx context.Context, from string, candidates []candidate) ([]Found, error) {
 	var found []Found
 	var tried []string
-	seen := map[string]bool{}
+	seen, answered := map[string]bool{}, map[string]bool{}
 	for _, c := range candidates {
 		if seen[c.url] || len(tried) == mostCandidates || c.how == HowGuessed && len(found) > 0 {
 			continue
@@ -126,8 +126,9 @@ func (s *search) try(ctx context.Context, from string, candidates []candidate) (
 		if err != nil {
 			continue // it is in what was tried
 		}
-		f, ok := read(resp, c.how)
-		if ok && !slices.ContainsFunc(found, func(o Found) bool { return o.FeedURL == f.FeedURL }) {
+		f, ok := read(resp, c)
+		if ok && !answered[resp.FinalURL] {
+			answered[resp.FinalURL] = true
 			found = append(found, f)
 		}
 	}
@@ -138,14 +139,18 @@ func (s *search) try(ctx context.Context, from string, candidates []candidate) (
 	return found, nil
 }
 
-// read reads the answer as a feed.
-func read(resp *fetch.Response, how string) (Found, bool) {
+// read reads the answer to c as a feed. Its address is the target of permanent
+// redirects; where a temporary one leads is for this once.
+func read(resp *fetch.Response, c candidate) (Found, bool) {
 	doc, err := feed.Parse(resp.Body, feed.ParseOptions{ContentType: resp.Header.Get("Content-Type"), URL: resp.FinalURL})
 	if err != nil {
 		return Found{}, false
 	}
 	f := Found{
-		FeedURL: resp.FinalURL, Title: doc.Title, Site: doc.Link, Format: doc.Format, Lang: doc.Language, Entries: len(doc.Entries), How: how,
+		FeedURL: c.url, Title: doc.Title, Site: doc.Link, Format: doc.Format, Lang: doc.Language, Entries: len(doc.Entries), How: c.how,
+	}
+	if resp.PermanentURL != "" {
+		f.FeedURL = resp.PermanentURL
 	}
 	for i := range doc.Entries {
 		if at := doc.Entries[i].Published; at.After(f.Newest) {

@@ -30,6 +30,12 @@ func find(t *testing.T, pages map[string]string, address string) ([]discover.Fou
 			http.NotFound(w, r)
 			return
 		}
+		for prefix, status := range map[string]int{"for good ": http.StatusMovedPermanently, "for now ": http.StatusFound} {
+			if target, ok := strings.CutPrefix(body, prefix); ok {
+				http.Redirect(w, r, target, status)
+				return
+			}
+		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = io.WriteString(w, body)
 	}))
@@ -80,6 +86,16 @@ func TestFeeds(t *testing.T) {
 			map[string]string{"site.example/": "<p>Hello</p>", "site.example/rss.xml": rss, "site.example/atom.xml": atom},
 			"http://site.example/",
 			[]string{"guessed http://site.example/rss.xml  News of the site"},
+		},
+		"behind redirects": {
+			map[string]string{
+				"site.example/": `<link rel=alternate type=application/rss+xml href=/a><link rel=alternate type=application/rss+xml href=/b>` +
+					`<link rel=alternate type=application/rss+xml href=/same>`,
+				"site.example/a": "for now /session/1", "site.example/session/1": rss,
+				"site.example/b": "for good /new", "site.example/new": atom, "site.example/same": "for now /new",
+			},
+			"site.example",
+			[]string{"declared https://site.example/a  News of the site", "declared https://site.example/new  Comments"},
 		},
 		"a channel": {nil, "https://t.me/s/durov", []string{"itself  durov @durov"}},
 	} {
