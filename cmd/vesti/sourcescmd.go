@@ -120,6 +120,8 @@ func (a *App) sourceNote(ctx context.Context, r sourceRow, status ledger.SourceS
 		return noteTruncated, nil
 	case status == ledger.SourceEmpty:
 		return noteEmpty, nil
+	case r.MovedTo != "":
+		return "moved for good to " + r.MovedTo, nil
 	default:
 		return "", nil
 	}

@@ -19,6 +19,10 @@ func TestSourcesListTellsWhy(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 		case "/cut":
 			fmt.Fprintf(w, head+item+`<item><title>The second`, r.URL.Path)
+		case "/moved":
+			http.Redirect(w, r, "/target", http.StatusMovedPermanently)
+		case "/lent":
+			http.Redirect(w, r, "/whole?lent", http.StatusFound)
 		case "/empty":
 			fmt.Fprint(w, head+`</channel></rss>`)
 		default:
@@ -28,7 +32,7 @@ func TestSourcesListTellsWhy(t *testing.T) {
 	t.Cleanup(server.Close)
 	d := newDesk(t)
 	list := "sources:\n"
-	for _, slug := range []string{"throttled", "cut", "empty", "whole"} {
+	for _, slug := range []string{"throttled", "cut", "empty", "moved", "lent", "whole"} {
 		address := server.URL
 		if slug == "throttled" { // a host that asks to wait is left alone as a whole
 			address = strings.Replace(address, "127.0.0.1", "localhost", 1)
@@ -39,7 +43,7 @@ func TestSourcesListTellsWhy(t *testing.T) {
 	d.try("crawl", "--all")
 	var got struct{ Sources []sourceRow }
 	d.json(exitDone, &got, "sources", "list")
-	notes := map[string]string{"throttled": "told to wait until", "cut": "not read whole", "empty": "no entries", "whole": ""}
+	notes := map[string]string{"throttled": "told to wait until", "cut": "not read whole", "empty": "no entries", "moved": "moved for good to " + server.URL + "/target"}
 	for _, r := range got.Sources {
 		want := notes[string(r.Slug)]
 		if !strings.Contains(r.Note, want) || want == "" && r.Note != "" || r.Next.IsZero() {
@@ -50,7 +54,7 @@ func TestSourcesListTellsWhy(t *testing.T) {
 		}
 	}
 	text := d.do(exitDone, "sources", "list").stdout
-	for _, want := range []string{"told to wait until", "not read whole", "no entries", "next 20"} {
+	for _, want := range []string{"told to wait until", "not read whole", "no entries", "moved for good to", "next 20"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the list does not say %q:\n%s", want, text)
 		}
