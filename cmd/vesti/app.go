@@ -89,6 +89,11 @@ func openApp(ctx context.Context, cfg Config, o appOptions) (*App, error) {
 	if a.log, err = a.openLog(ctx); err != nil {
 		return nil, err
 	}
+	if a.demo != nil {
+		if err := a.demo.listen(ctx, a.log.Store("demo"), a.logger); err != nil {
+			return nil, errors.Join(err, a.log.Close())
+		}
+	}
 	if err := errors.Join(a.buildProjections(), a.buildCrawler(ctx, o.tolerate), a.buildClassifiers(ctx, o.tolerate)); err != nil {
 		return nil, errors.Join(err, a.log.Close())
 	}

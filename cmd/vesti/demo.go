@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"vesti.nixg.ru/ledger"
 )
 
 //go:embed starter/sources.yaml starter/demo.yaml
@@ -41,7 +44,7 @@ type demoEntry struct {
 	Text  string `yaml:"text"`
 }
 
-func newDemo(ctx context.Context) (*demo, error) {
+func newDemo() (*demo, error) {
 	b, err := starter.ReadFile("starter/demo.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("read demo entries: %w", err)
@@ -51,11 +54,40 @@ func newDemo(ctx context.Context) (*demo, error) {
 		return nil, fmt.Errorf("read demo entries: %w", err)
 	}
 	d.published.Store(min(demoFirst, int64(len(d.entries))))
-	var lc net.ListenConfig
-	if d.listener, err = lc.Listen(ctx, "tcp", "127.0.0.1:0"); err != nil {
-		return nil, fmt.Errorf("listen for the demo feed: %w", err)
-	}
 	return d, nil
+}
+
+// listen takes the address at which the first demo on this store was, so that
+// the links of its posts work again, or where another program has it any other
+// one for this time.
+func (d *demo) listen(ctx context.Context, store ledger.Store, logger *slog.Logger) error {
+	key := []byte("address")
+	var first []byte
+	err := store.View(ctx, func(tx ledger.Tx) (err error) {
+		first, err = tx.Get(key)
+		return err
+	})
+	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
+		return fmt.Errorf("read the demo feed's address: %w", err)
+	}
+	var lc net.ListenConfig
+	if first != nil {
+		if d.listener, err = lc.Listen(ctx, "tcp", string(first)); err == nil {
+			return nil
+		}
+		logger.Warn("the demo feed's address is taken; links of its earlier posts lead nowhere until the next start", "error", err)
+	}
+	if d.listener, err = lc.Listen(ctx, "tcp", "127.0.0.1:0"); err != nil {
+		return fmt.Errorf("listen for the demo feed: %w", err)
+	}
+	if first != nil {
+		return nil
+	}
+	err = store.Update(ctx, func(tx ledger.Tx) error { return tx.Set(key, []byte(d.listener.Addr().String())) })
+	if err != nil {
+		logger.Warn("the demo feed will be at another address after a restart", "error", err)
+	}
+	return nil
 }
 
 // url is the address of the feed.

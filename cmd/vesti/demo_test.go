@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -58,7 +59,16 @@ func TestDemo(t *testing.T) {
 	if err := grafana.Check(strings.NewReader(s.page("/metrics"))); err != nil {
 		t.Errorf("the dashboard or an alert asks for what /metrics does not have:\n%v", err)
 	}
+	link := found.Hits[0].URL
 	if code := s.stop(); code != exitDone {
 		t.Errorf("SIGTERM: exit code %d\n%s", code, s.logged())
+	}
+	d.serve("--demo")
+	resp, err := http.Get(link)
+	if err != nil {
+		t.Fatalf("after a restart the post's link leads nowhere: %v", err)
+	}
+	if err := resp.Body.Close(); err != nil || resp.StatusCode != http.StatusOK {
+		t.Errorf("after a restart the post's link answers %s, %v", resp.Status, err)
 	}
 }

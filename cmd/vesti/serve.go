@@ -27,8 +27,9 @@ func newServe(c *call) *cobra.Command {
 		Long: `Crawl on schedule, classify, serve the pages.
 
 The first start writes a starter sources.yaml and rules.yaml into the data folder
-and prints a password, once. SIGHUP reads the sources and the rules again; SIGINT
-and SIGTERM stop: work in hand gets work.grace to end, the rest returns to the queue.`,
+and prints a password, once. SIGHUP reads the sources and the rules again, not the
+settings, among them the directions: they are read at the start. SIGINT and SIGTERM
+stop: work in hand gets work.grace to end, the rest returns to the queue.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.app != nil {
 				return usagef("a server is running on this data folder already")
@@ -50,7 +51,7 @@ func serve(ctx context.Context, c *call, cfg Config, withDemo bool) (err error) 
 	defer signal.Stop(onRules)
 	o := appOptions{logTo: c.err}
 	if withDemo {
-		if o.demo, err = newDemo(ctx); err != nil {
+		if o.demo, err = newDemo(); err != nil {
 			return err
 		}
 	}
