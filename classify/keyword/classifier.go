@@ -25,7 +25,7 @@ type Classifier struct {
 }
 
 // Open returns a classifier with the rules in the file at path, for the given
-// directions; with path "" it has the starter rules.
+// directions; with path "", and until there is a file, it has the starter rules.
 func Open(path string, directions []ledger.Direction) (*Classifier, error) {
 	c := &Classifier{path: path, directions: directions}
 	if _, err := c.Reload(); err != nil {
@@ -62,13 +62,15 @@ func (c *Classifier) Reload() (changed bool, err error) {
 		return false, nil
 	}
 	data, err := c.readFile()
-	if err != nil || before != nil && bytes.Equal(data, c.read) {
-		return false, err
+	starter := c.path == "" || errors.Is(err, ledger.ErrNotFound) && c.read == nil
+	if before != nil && (starter || err == nil && bytes.Equal(data, c.read)) {
+		return false, nil
 	}
 	var r *Rules
-	if c.path == "" {
+	switch {
+	case starter:
 		r, err = ParseStarter(c.directions)
-	} else {
+	case err == nil:
 		r, err = Parse(c.path, data, c.directions)
 	}
 	if err != nil {

@@ -120,13 +120,16 @@ func TestReload(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := keyword.Open(path, nil); !errors.Is(err, ledger.ErrNotFound) {
-		t.Fatalf("a missing file: %v", err)
+	c, err := keyword.Open(path, nil)
+	if err != nil || len(c.Rules().Directions()) == 0 {
+		t.Fatalf("without a file there are no starter rules: %v", err)
+	}
+	if changed, err := c.Reload(); changed || err != nil {
+		t.Errorf("still without a file: changed %v, error %v", changed, err)
 	}
 	write(small)
-	c, err := keyword.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
+	if changed, err := c.Reload(); !changed || err != nil {
+		t.Fatalf("the file that came: changed %v, error %v", changed, err)
 	}
 	item := &ledger.Item{Text: "нейтрон"}
 	if d, _ := c.Classify(item); d.Stage != "default" {
@@ -148,6 +151,12 @@ func TestReload(t *testing.T) {
 	}
 	if d, _ := c.Classify(item); d.Direction != "games" {
 		t.Errorf("after a broken file: %+v", d)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Reload(); !errors.Is(err, ledger.ErrNotFound) {
+		t.Errorf("a file that has gone: %v", err)
 	}
 	if r, err := keyword.Open("", []ledger.Direction{"linux"}); err != nil || !slices.Equal(r.Rules().Directions(), []ledger.Direction{"linux"}) {
 		t.Errorf("the starter rules: %v", err)

@@ -22,7 +22,7 @@ const rulesEvery = 2 * time.Second
 
 func (a *App) buildClassifiers(ctx context.Context, tolerate func(error)) error {
 	var err error
-	if a.rules, err = openRules(a.cfg); tolerate != nil && errors.Is(err, errUsage) {
+	if a.rules, err = openRules(a.cfg, a.logger); tolerate != nil && errors.Is(err, errUsage) {
 		tolerate(err)
 		a.rules, err = keyword.Open("", a.cfg.Directions) //nolint:wrapcheck // the binary's own
 	}
@@ -71,14 +71,13 @@ func (a *App) buildClassifiers(ctx context.Context, tolerate func(error)) error 
 	return nil
 }
 
-// openRules reads the rules file; without one there are the starter rules, as
-// far as they fit the configured directions.
-func openRules(cfg Config) (*keyword.Classifier, error) {
-	path := cfg.Rules
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		path = ""
+// openRules reads the rules file; until there is one there are the starter rules,
+// as far as they fit the configured directions.
+func openRules(cfg Config, logger *slog.Logger) (*keyword.Classifier, error) {
+	if _, err := os.Stat(cfg.Rules); errors.Is(err, fs.ErrNotExist) {
+		logger.Info("there is no rules file; the starter rules hold for those of the directions that they know", "file", cfg.Rules)
 	}
-	rules, err := keyword.Open(path, cfg.Directions)
+	rules, err := keyword.Open(cfg.Rules, cfg.Directions)
 	if errors.Is(err, ledger.ErrInvalid) {
 		return nil, usageError{err.Error()}
 	}

@@ -175,3 +175,21 @@ func manyFeeds(t *testing.T, feeds int) string {
 	}
 	return b.String()
 }
+
+// TestRulesComeLater: with directions of one's own there is no rules file to
+// begin with, and the one written while vesti runs is put in force.
+func TestRulesComeLater(t *testing.T) {
+	d := newDesk(t)
+	d.sources("sources: []\n")
+	d.write("vesti.yaml", "directions: [gardening]\n")
+	inApp(t, d, func(context.Context, *App) {}) // writes no starter rules
+	inApp(t, d, func(_ context.Context, a *App) {
+		d.write("rules.yaml", "version: 1\ndirections:\n  gardening:\n    - {rule: flowers, keywords: [роза]}\n")
+		if changed, err := a.readRules(); !changed || err != nil {
+			t.Errorf("the new file: changed %t, %v", changed, err)
+		}
+		if found, _ := a.rules.Classify(&ledger.Item{Text: "Зацвела роза"}); found.Direction != "gardening" {
+			t.Errorf("judged by the new rules: %+v", found)
+		}
+	})
+}
