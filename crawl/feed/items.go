@@ -298,7 +298,7 @@ func passing(err error) bool {
 	var throttled *crawl.Throttled
 	var failed *crawl.Error
 	switch {
-	case errors.As(err, &throttled), errors.Is(err, errPageTime):
+	case errors.As(err, &throttled), errors.Is(err, errPageTime), errors.Is(err, page.ErrBusy):
 		return true
 	case !errors.As(err, &failed):
 		return false

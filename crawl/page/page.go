@@ -35,6 +35,8 @@ var (
 	ErrNoText = errors.New("no main text found")
 	// ErrSlow: the extraction took too long, or the page is too large for it.
 	ErrSlow = errors.New("the page takes too long to read")
+	// ErrBusy: other pages took the time there was for reading this one.
+	ErrBusy = errors.New("other pages take too long to read")
 )
 
 // Page is an article as its page has it.
@@ -87,14 +89,24 @@ func (e *Extractor) Get(ctx context.Context, src crawl.Source, url string) (Page
 	return p, nil
 }
 
-func (e *Extractor) extract(ctx context.Context, in Input) (Page, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, e.timeout, ErrSlow)
+// enter waits for a slot, as long as an extraction may take at most.
+func (e *Extractor) enter(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, e.timeout, ErrBusy)
 	defer cancel()
 	select {
 	case e.slots <- struct{}{}:
+		return nil
 	case <-ctx.Done():
-		return Page{}, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
+}
+
+func (e *Extractor) extract(ctx context.Context, in Input) (Page, error) {
+	if err := e.enter(ctx); err != nil {
+		return Page{}, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, e.timeout, ErrSlow)
+	defer cancel()
 	type result struct {
 		page Page
 		err  error

@@ -199,3 +199,15 @@ func TestGetStopsWithItsContext(t *testing.T) {
 		e.Close()
 	})
 }
+
+// A page that waits behind a slow one has nothing wrong with it.
+func TestBusyIsNotSlow(t *testing.T) {
+	long := document("", strings.Repeat("<p>One of very many paragraphs, with a comma, and <b>bold</b> words.</p>", 1500))
+	e := page.New(page.Options{Client: answer{body: long}, Timeout: time.Millisecond, Parallel: 1})
+	defer e.Close()
+	for i, want := range []error{page.ErrSlow, page.ErrBusy} {
+		if _, err := e.Get(t.Context(), crawl.Source{}, pageURL); !errors.Is(err, want) {
+			t.Errorf("page %d: error %v, want %v", i, err, want)
+		}
+	}
+}
