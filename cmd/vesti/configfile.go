@@ -121,4 +121,3 @@ func scalar(n ast.Node) (string, error) {
 		return "", errors.New("want a single value")
 	}
 }
-

@@ -229,4 +229,3 @@ func joinList[T any](list []T, format func(T) string) string {
 	}
 	return strings.Join(parts, ",")
 }
-
