@@ -134,6 +134,13 @@ func TestHangupReadsAgain(t *testing.T) {
 		}
 		return nil
 	})
+	d.sources("sources:\n  - {slug: one, titel: One}\n")
+	s.hangup()
+	s.wantLogged("the sources were not taken over; the old ones stay in force", "sources.yaml:2: titel: unknown key")
+	var list struct{ Sources []sourceRow }
+	if d.json(exitDone, &list, "sources", "list"); len(list.Sources) != 1 {
+		t.Errorf("%d sources in force, want the old one", len(list.Sources))
+	}
 }
 
 // An edited rules file holds for the posts that come after, without a restart.
