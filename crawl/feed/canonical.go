@@ -76,18 +76,15 @@ func canonicalAuthority(scheme, authority string) string {
 // asciiHost returns a host's name as the DNS has it: "пример.рф", the same in
 // escapes, and "xn--e1afmkfd.xn--p1ai" are one host.
 func asciiHost(host string) string {
-	if strings.Contains(host, "%") {
-		if name, err := url.PathUnescape(host); err == nil && !isASCII(name) {
-			host = name
-		}
-	}
-	if isASCII(host) {
+	name, err := url.PathUnescape(host)
+	if err != nil || isASCII(name) {
 		return host
 	}
-	if ascii, err := idna.Lookup.ToASCII(host); err == nil && isASCII(ascii) {
-		return ascii
+	ascii, err := idna.Lookup.ToASCII(name)
+	if err != nil || !isASCII(ascii) {
+		return host
 	}
-	return host
+	return ascii
 }
 
 // withoutDots resolves the "." and ".." in a path that lacks its first slash, as
