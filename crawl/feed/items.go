@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"vesti.nixg.ru/crawl"
@@ -248,7 +249,7 @@ func (t *taking) fromPage(ctx, pageCtx context.Context, e *Entry, it *ledger.Ite
 		return fmt.Errorf("get pages: %w", context.Cause(ctx))
 	}
 	if err == nil && lostItsWay(it.URL, p.URL) {
-		err = errors.New("the site sends the link to its front page")
+		err = errors.New("the site sends the link to its front page, or to one that asks something first")
 	}
 	if err != nil {
 		t.log.DebugContext(ctx, "page not read", "source", source, "url", it.URL, "error", err)
@@ -286,11 +287,23 @@ func isFromPage(it *ledger.Item) bool {
 }
 
 // lostItsWay reports whether a link to an article ended at a front page, as
-// sites do with articles that are gone.
+// sites do with articles that are gone, or at one that wants a login or consent.
 func lostItsWay(link, final string) bool {
 	from, err1 := url.Parse(link)
 	to, err2 := url.Parse(final)
-	return err1 == nil && err2 == nil && !page.IsFront(from) && page.IsFront(to)
+	return err1 == nil && err2 == nil && (!page.IsFront(from) && page.IsFront(to) || !isGate(from) && isGate(to))
+}
+
+// isGate reports whether u is by its name a page in front of others.
+func isGate(u *url.URL) bool {
+	host, _, _ := strings.Cut(u.Hostname(), ".")
+	for _, part := range append(strings.Split(u.Path, "/"), host) {
+		switch strings.ToLower(part) {
+		case "login", "log-in", "signin", "sign-in", "sso", "auth", "oauth", "consent":
+			return true
+		}
+	}
+	return false
 }
 
 // passing reports whether a page's failure may be over on another day.

@@ -25,12 +25,26 @@ func canonical(doc *html.Node, pageURL string) string {
 		if err != nil || ref.String() == "" {
 			continue
 		}
-		u := page.ResolveReference(ref)
+		u := base(doc, page).ResolveReference(ref)
 		if believable(page, u) {
 			return u.String()
 		}
 	}
 	return pageURL
+}
+
+// base is what relative addresses in the page are relative to.
+func base(doc *html.Node, page *url.URL) *url.URL {
+	for n := range doc.Descendants() {
+		if n.Type != html.ElementNode || n.DataAtom != atom.Base || attr(n, "href") == "" {
+			continue
+		}
+		if u, err := page.Parse(strings.TrimSpace(attr(n, "href"))); err == nil {
+			return u
+		}
+		return page
+	}
+	return page
 }
 
 func believable(page, u *url.URL) bool {

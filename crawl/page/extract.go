@@ -11,6 +11,7 @@ import (
 	"github.com/andybalholm/cascadia"
 	"github.com/markusmobius/go-trafilatura"
 	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
 
 	"vesti.nixg.ru/crawl/decode"
 	"vesti.nixg.ru/crawl/plain"
@@ -67,6 +68,7 @@ func mainText(doc *html.Node, pageURL string) (string, error) {
 	if u, err := url.Parse(pageURL); err == nil && u.IsAbs() {
 		opts.OriginalURL = u
 	}
+	dropNoscript(doc)
 	links := linkLines(doc)
 	res, err := trafilatura.ExtractDocument(doc, opts)
 	if err != nil {
@@ -83,6 +85,20 @@ func mainText(doc *html.Node, pageURL string) (string, error) {
 		return "", ErrNoText
 	}
 	return withoutBoilerplate(text, links), nil
+}
+
+// dropNoscript takes out what a page says to readers whose browser runs no
+// scripts, which in a page made by scripts is all the text there is.
+func dropNoscript(doc *html.Node) {
+	var all []*html.Node
+	for n := range doc.Descendants() {
+		if n.Type == html.ElementNode && n.DataAtom == atom.Noscript {
+			all = append(all, n)
+		}
+	}
+	for _, n := range all {
+		n.Parent.RemoveChild(n)
+	}
 }
 
 // selected returns the text of what the selector picks, each element once.

@@ -103,6 +103,7 @@ func TestCanonical(t *testing.T) {
 		"same host":        {pageURL, "https://news.example.org/2025/tunnel", "https://news.example.org/2025/tunnel"},
 		"relative":         {pageURL, "/2025/tunnel", "https://news.example.org/2025/tunnel"},
 		"with www":         {pageURL, "https://www.news.example.org/2025/tunnel", "https://www.news.example.org/2025/tunnel"},
+		"relative to base": {pageURL, `tunnel"><base href="/2024/`, "https://news.example.org/2024/tunnel"},
 		"another host":     {pageURL, "https://evil.example.com/2025/tunnel", pageURL},
 		"the front page":   {pageURL, "https://news.example.org/", pageURL},
 		"no web address":   {pageURL, "javascript:alert(1)", pageURL},
@@ -151,6 +152,7 @@ func TestWhatIsNoArticle(t *testing.T) {
 		"picture":          {page.Input{Body: []byte("<html>"), ContentType: "image/png"}, page.ErrNotPage},
 		"json":             {page.Input{Body: []byte(`{"a":1}`), ContentType: "application/json"}, page.ErrNotPage},
 		"nothing":          {page.Input{Body: []byte("<html><body></body></html>"), ContentType: "text/html"}, page.ErrNoText},
+		"only noscript":    {page.Input{Body: []byte("<html><body><div id=app></div><noscript>Enable scripts to run this.</noscript></body></html>"), ContentType: "text/html"}, page.ErrNoText},
 		"nested too deep":  {page.Input{Body: []byte(deep), ContentType: "text/html"}, page.ErrSlow},
 		"too many of them": {page.Input{Body: []byte(strings.Repeat("<i></i>", 310_000)), ContentType: "text/html"}, page.ErrSlow},
 	} {
