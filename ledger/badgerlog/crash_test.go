@@ -30,6 +30,8 @@ const (
 	crashRestore = "VESTI_CRASH_RESTORE"
 	crashOpen    = "VESTI_CRASH_OPEN"  // set: the child opens the store, says what that took, and ends
 	crashLarge   = "VESTI_CRASH_LARGE" // set: the store has the default sizes
+
+	crashOpened = "open" // what the child says when its store is
 )
 
 func TestMain(m *testing.M) {
@@ -77,7 +79,8 @@ func crashOptions(dir string) badgerlog.Options {
 
 // TestKill kills a process that appends, claims, completes and projects, at
 // random moments, and checks after each kill that nothing acknowledged is lost,
-// nothing classified twice and nothing stuck.
+// nothing classified twice and nothing stuck. Every fourth moment may come before
+// the store is open, the others count from there.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -85,7 +88,7 @@ func TestKill(t *testing.T) {
 	n := rounds(t, 30)
 	for round := range n {
 		wait := time.Duration(rand.IntN(400)) * time.Millisecond
-		seen.run(t, dir, round, wait, "")
+		seen.kill(t, dir, round, wait, round%4 != 0)
 		checkAfterKill(t, dir, &seen)
 		if t.Failed() {
 			t.Fatalf("round %d of %d, killed after %v", round, n, wait)
@@ -101,9 +104,30 @@ type acks struct {
 	classified map[ledger.PostNum]bool
 }
 
-// run runs a child, kills it after wait, and takes down what it was told. With
-// a failpoint the child kills itself there; wait is then only a limit.
-func (a *acks) run(t *testing.T, dir string, seed int, wait time.Duration, failpoint string) {
+// kill runs a child, kills it after wait, and takes down what it was told. wait
+// counts from its start or, with opened, from when its store is open.
+func (a *acks) kill(t *testing.T, dir string, seed int, wait time.Duration, opened bool) {
+	t.Helper()
+	limit := wait
+	if opened {
+		limit = time.Minute
+	}
+	a.child(t, dir, seed, "", limit, func(timer *time.Timer) {
+		if opened {
+			timer.Reset(wait)
+		}
+	})
+}
+
+// killAt runs a child that kills itself at a failpoint, or is killed after limit.
+func (a *acks) killAt(t *testing.T, dir string, seed int, failpoint string, limit time.Duration) {
+	t.Helper()
+	a.child(t, dir, seed, failpoint, limit, func(*time.Timer) {})
+}
+
+// child runs a child until it is killed, by the timer at the latest, which
+// opened may set anew once the child has its store open.
+func (a *acks) child(t *testing.T, dir string, seed int, failpoint string, limit time.Duration, opened func(*time.Timer)) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), crashDir+"="+dir, crashSeed+"="+strconv.Itoa(seed), "VESTI_FAILPOINT="+failpoint)
@@ -116,9 +140,9 @@ func (a *acks) run(t *testing.T, dir string, seed int, wait time.Duration, failp
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	timer := time.AfterFunc(wait, func() { _ = cmd.Process.Kill() })
+	timer := time.AfterFunc(limit, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
-	if err := a.read(out); err != nil {
+	if err := a.read(out, func() { opened(timer) }); err != nil {
 		t.Error(err)
 	}
 	err = cmd.Wait()
@@ -128,9 +152,13 @@ func (a *acks) run(t *testing.T, dir string, seed int, wait time.Duration, failp
 	}
 }
 
-func (a *acks) read(out io.Reader) error {
+func (a *acks) read(out io.Reader, opened func()) error {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
+		if lines.Text() == crashOpened {
+			opened()
+			continue
+		}
 		f := strings.Fields(lines.Text())
 		if len(f) < 2 {
 			continue // cut by the kill
@@ -274,6 +302,7 @@ func crashChild(dir string) error {
 	if err != nil {
 		return err
 	}
+	fmt.Println(crashOpened)
 	var mu sync.Mutex
 	say := func(format string, args ...any) {
 		mu.Lock()

@@ -31,7 +31,7 @@ func TestKillAtPoints(t *testing.T) {
 	n := rounds(t, 2*len(points))
 	for round := range n {
 		point := fmt.Sprintf("%s:%d", points[round%len(points)], 1+rand.IntN(20))
-		seen.run(t, dir, 1000+round, 2*time.Second, point)
+		seen.killAt(t, dir, 1000+round, point, 2*time.Second)
 		checkAfterKill(t, dir, &seen)
 		if t.Failed() {
 			t.Fatalf("round %d, killed at %s", round, point)

@@ -75,7 +75,7 @@ func TestFlatCost(t *testing.T) {
 	t.Setenv(crashCalm, "1")
 	seen := acks{posts: make(map[ledger.PostNum]string), classified: make(map[ledger.PostNum]bool)}
 	for round := range 3 {
-		seen.run(t, dir, round, 5*time.Second, "")
+		seen.kill(t, dir, round, 5*time.Second, false)
 		t.Logf("open after kill -9: %s", openAlone(t, dir))
 	}
 }

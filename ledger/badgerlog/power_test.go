@@ -99,7 +99,7 @@ func powerRound(t *testing.T, round int) bool {
 		}
 	}
 	seen := acks{posts: make(map[ledger.PostNum]string), classified: make(map[ledger.PostNum]bool)}
-	if err := seen.read(&told); err != nil {
+	if err := seen.read(&told, func() {}); err != nil {
 		t.Fatal(err)
 	}
 	checkAfterKill(t, after, &seen)
