@@ -119,12 +119,6 @@ func (a *acks) kill(t *testing.T, dir string, seed int, wait time.Duration, open
 	})
 }
 
-// killAt runs a child that kills itself at a failpoint, or is killed after limit.
-func (a *acks) killAt(t *testing.T, dir string, seed int, failpoint string, limit time.Duration) {
-	t.Helper()
-	a.child(t, dir, seed, failpoint, limit, func(*time.Timer) {})
-}
-
 // child runs a child until it is killed, by the timer at the latest, which
 // opened may set anew once the child has its store open.
 func (a *acks) child(t *testing.T, dir string, seed int, failpoint string, limit time.Duration, opened func(*time.Timer)) {

@@ -41,6 +41,12 @@ func TestKillAtPoints(t *testing.T) {
 	t.Logf("%d kills at chosen points, %d posts and %d classifications acknowledged", n, len(seen.posts), len(seen.classified))
 }
 
+// killAt runs a child that kills itself at a failpoint, or is killed after limit.
+func (a *acks) killAt(t *testing.T, dir string, seed int, failpoint string, limit time.Duration) {
+	t.Helper()
+	a.child(t, dir, seed, failpoint, limit, func(*time.Timer) {})
+}
+
 // TestKillRestore kills a restore while it puts the new store in the old one's
 // place: one of the two is there afterwards.
 func TestKillRestore(t *testing.T) {
