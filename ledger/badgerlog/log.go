@@ -257,7 +257,10 @@ func (l *Log) Err() error {
 }
 
 // snapshot is a view of the store that many claims share, since opening one
-// waits for the commit that runs.
+// waits for the commit that runs. It must not grow old, however much there is to
+// claim of what it has: Badger remembers the keys of every commit that is newer
+// than the oldest open view, looks through them at each further one, and keeps
+// what was overwritten and deleted since. Each tick closes it.
 type snapshot struct {
 	mu   sync.RWMutex
 	txn  *badger.Txn

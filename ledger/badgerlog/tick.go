@@ -12,7 +12,7 @@ import (
 )
 
 // tick does what is due by time: leases that ended, delays that are over, the
-// look at the disk, the sync of a relaxed store.
+// look at the disk, the sync of a relaxed store, the end of the shared view.
 func (l *Log) tick(ctx context.Context) {
 	t := time.NewTicker(l.opts.Tick)
 	defer t.Stop()
@@ -24,6 +24,7 @@ func (l *Log) tick(ctx context.Context) {
 		case <-t.C:
 		}
 		l.space.look(l.opts)
+		l.snapshot.close()
 		l.endLeases(ctx)
 		if err := l.promote(ctx); err != nil && ctx.Err() == nil {
 			l.opts.Logger.Error("delayed posts", "error", err)
