@@ -143,7 +143,7 @@ func peerNames() []string { return []string{"sqlite-go", "sqlite-py", "river", "
 // contestants returns vesti and the named peers, and finds the programs they need.
 func (e *environment) contestants(names []string) ([]contestant, error) {
 	all := []contestant{
-		{name: vesti, open: openVesti, claims: 5000, modes: []mode{{name: "not awaited"}, {name: "awaited", awaited: true}}},
+		{name: vesti, open: openVesti, claims: 12000, modes: []mode{{name: "not awaited"}, {name: "awaited", awaited: true}}},
 		{name: "sqlite-go", open: openSQLite, claims: 400, modes: []mode{{name: "transactions", both: true}}},
 		{name: "sqlite-py", open: e.openPython, claims: 400, modes: []mode{{name: "transactions", both: true}}},
 		{name: "river", open: e.openRiver, claims: 1000, modes: []mode{
