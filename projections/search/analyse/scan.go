@@ -135,14 +135,11 @@ func (s *scanner) part() {
 		}
 	}
 	p.Text = b.String()
-	switch stem := latinStem(p.Text, apostrophe); {
-	case stem != "":
-		p.Text, counts[cyrillic] = stem, 0
-	case apostrophe > 0 && p.Text[apostrophe:] == "s":
+	if apostrophe > 0 && p.Text[apostrophe:] == "s" {
 		p.Text = p.Text[:apostrophe]
 	}
 	p.digits = counts[digit] > 0
-	p.script, p.Text = settle(counts, p.Text)
+	p.script, p.Text = settle(counts, p.Text, apostrophe)
 	s.chain.Parts = append(s.chain.Parts, p)
 }
 
@@ -175,11 +172,15 @@ func latinStem(text string, apostrophe int) string {
 	return ""
 }
 
-// settle tells a part's script, and writes letters that only look as if they
-// were of it in those of the script that the part is mostly in.
-func settle(counts [ideograph]int, text string) (class, string) {
+// settle tells a part's script, takes a Russian ending off a Latin word, and
+// writes letters that only look as if they were of the script in those of the
+// script that the part is mostly in.
+func settle(counts [ideograph]int, text string, apostrophe int) (class, string) {
 	switch {
 	case counts[latin] > 0 && counts[cyrillic] > 0:
+		if stem := latinStem(text, apostrophe); stem != "" {
+			return latin, stem
+		}
 		if counts[cyrillic] >= counts[latin] {
 			if swapped, ok := swap(text, latin, toCyrillic); ok {
 				return cyrillic, swapped
