@@ -58,7 +58,6 @@ const utf8Name = "utf-8"
 type declared struct {
 	enc  encoding.Encoding
 	name string
-	http bool // by the HTTP header, not by the document
 }
 
 func decodeWith(enc encoding.Encoding, body []byte) string {
@@ -137,20 +136,20 @@ func byZeros(b []byte) (encoding.Encoding, string) {
 // UTF-32 for bytes that plainly are neither, are left out.
 func declarations(body []byte, contentType string) []declared {
 	var all []declared
-	add := func(label string, http bool) {
+	add := func(label string) {
 		if enc, name := lookup(label); enc != nil {
-			all = append(all, declared{enc: enc, name: name, http: http})
+			all = append(all, declared{enc: enc, name: name})
 		}
 	}
 	if contentType != "" {
 		if _, params, err := mime.ParseMediaType(contentType); err == nil {
-			add(params["charset"], true)
+			add(params["charset"])
 		} else if _, label, ok := strings.Cut(strings.ToLower(contentType), "charset="); ok {
 			label, _, _ = strings.Cut(label, ";")
-			add(strings.Trim(label, ` "'`), true)
+			add(strings.Trim(label, ` "'`))
 		}
 	}
-	add(prologEncoding(body), false)
+	add(prologEncoding(body))
 	return all
 }
 
