@@ -23,12 +23,8 @@ func resolveURL(base *url.URL, ref string) string {
 	if base != nil && !u.IsAbs() {
 		u = base.ResolveReference(u)
 	}
-	if !isASCII(u.Host) {
-		if name, port, ok := strings.Cut(u.Host, ":"); ok {
-			u.Host = asciiHost(name) + ":" + port
-		} else {
-			u.Host = asciiHost(name)
-		}
+	if name := u.Hostname(); !isASCII(name) {
+		u.Host = strings.Replace(u.Host, name, asciiHost(name), 1)
 	}
 	return u.String()
 }
