@@ -13,6 +13,8 @@ import (
 	"golang.org/x/text/encoding/korean"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/encoding/unicode/utf32"
+
+	"vesti.nixg.ru/ledger/ledgertest/cases"
 )
 
 const russian = `<rss><channel><title>Новости науки и техники</title><item><title>Ёлка убрана с площади</title>` +
@@ -132,6 +134,9 @@ func TestTextUnpacks(t *testing.T) {
 
 // FuzzText: what comes out is valid, whatever goes in.
 func FuzzText(f *testing.F) {
+	for _, b := range cases.FeedSeeds(f) {
+		f.Add(b, "text/xml")
+	}
 	f.Add([]byte(russian), "text/xml; charset=koi8-r")
 	f.Add([]byte("\xFE\xFF\x00<"), "text/xml; charset=utf-16")
 	f.Add([]byte("\x1F\x8B\x08\x00\x00\x00\x00\x00\x00\xFF"), "")

@@ -1,39 +1,21 @@
 package feed
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
 	"vesti.nixg.ru/crawl/plain"
+	"vesti.nixg.ru/ledger/ledgertest/cases"
 )
-
-// seedCorpora gives add some of the public captures, where they are there.
-func seedCorpora(f *testing.F, add func([]byte)) {
-	root := os.Getenv("VESTI_CORPORA")
-	if root == "" {
-		root = "../../../shared/corpora"
-	}
-	for _, pattern := range []string{"feeds/fixtures/*", "feeds/derived/*", "feeds/feedparser/*illformed*", "feeds/feedparser/*encoding*"} {
-		files, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil {
-			f.Fatal(err)
-		}
-		for _, file := range files {
-			if b, err := os.ReadFile(file); err == nil && len(b) < 8<<10 {
-				add(b)
-			}
-		}
-	}
-}
 
 // FuzzParse: no input panics or hangs; texts are inert, links are web
 // addresses, and the same bytes give the same keys.
 func FuzzParse(f *testing.F) {
-	seedCorpora(f, func(b []byte) { f.Add(b) })
+	for _, b := range cases.FeedSeeds(f) {
+		f.Add(b)
+	}
 	for _, s := range []string{
 		`<rss><channel><item><title>Ёлка убрана</title><pubDate>10 марта 2025</pubDate><description>&lt;p&gt;a</description></item></channel></rss>`, `{"version":"https://jsonfeed.org/version/1","items":[{"id":1,"content_html":"<p>x"},{"id":`,
 		`<feed><entry><title type="xhtml"><div>a</feed>`, `<rss><item><title><![CDATA[a]]`, `<channel href="x"><item href="y">`,

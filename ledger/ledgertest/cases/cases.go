@@ -85,24 +85,53 @@ func Run(t *testing.T, owner string, check func(t *testing.T, c Case) error) {
 // the module's root, and skips the test where it does not exist.
 func Folder(t testing.TB, variable, def string) string {
 	t.Helper()
-	dir := os.Getenv(variable)
-	if dir == "" {
-		dir = def
-	}
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(moduleRoot(t), dir)
-	}
+	dir := named(t, variable, def)
 	if _, err := os.Stat(dir); err != nil {
 		t.Skipf("test data not here: set %s (%v)", variable, err)
 	}
 	return dir
 }
 
+func named(t testing.TB, variable, def string) string {
+	t.Helper()
+	dir := os.Getenv(variable)
+	if dir == "" {
+		dir = def
+	}
+	if filepath.IsAbs(dir) {
+		return dir
+	}
+	return filepath.Join(moduleRoot(t), dir)
+}
+
+// FeedSeeds returns the smaller ones of the feeds in the corpora, none where they are
+// not here: fuzz targets have other seeds as well.
+func FeedSeeds(t testing.TB) [][]byte {
+	t.Helper()
+	const largest = 8 << 10
+	root := named(t, "VESTI_CORPORA", defaultCorpora)
+	var seeds [][]byte
+	for _, pattern := range []string{"fixtures/*", "derived/*", "feedparser/*illformed*", "feedparser/*encoding*"} {
+		files, err := filepath.Glob(filepath.Join(root, "feeds", filepath.FromSlash(pattern)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if b, err := os.ReadFile(file); err == nil && len(b) < largest {
+				seeds = append(seeds, b)
+			}
+		}
+	}
+	return seeds
+}
+
+const defaultCorpora = "../shared/corpora"
+
 // Corpora returns a folder of the corpora, such as "feeds/wild", and skips the
 // test where it does not exist.
 func Corpora(t testing.TB, sub string) string {
 	t.Helper()
-	dir := filepath.Join(Folder(t, "VESTI_CORPORA", "../shared/corpora"), filepath.FromSlash(sub))
+	dir := filepath.Join(Folder(t, "VESTI_CORPORA", defaultCorpora), filepath.FromSlash(sub))
 	if _, err := os.Stat(dir); err != nil {
 		t.Skipf("test data not here: %v", err)
 	}
