@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agnivade/levenshtein"
+
 	"vesti.nixg.ru/ledger"
 )
 
@@ -45,7 +47,7 @@ func unknownEnv(env map[string]string) []string {
 func suggest(name string, known []string) string {
 	best, least := "", len(name)/3+1
 	for _, k := range slices.Sorted(slices.Values(known)) {
-		if d := editDistance(name, k); d < least {
+		if d := levenshtein.ComputeDistance(name, k); d < least {
 			best, least = k, d
 		}
 	}
@@ -53,28 +55,6 @@ func suggest(name string, known []string) string {
 		return "; \"vesti config\" lists them all"
 	}
 	return fmt.Sprintf("; did you mean %s? \"vesti config\" lists them all", best)
-}
-
-// editDistance is Levenshtein's: how many bytes have to be put in, taken out or
-// replaced to make b of a.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, diagonal+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 func (c *Config) settings() []setting {
