@@ -111,9 +111,9 @@ type Changes struct {
 
 // Reload puts sources in the place of the registry and returns what that has
 // changed. Runs under way end as they began. A source that is defined otherwise
-// now is due at once and asked for its whole document; one in error is due at
-// once too, for what was wrong may be mended. A pause that a site asked for is
-// kept. An error leaves the registry as it was.
+// now is due at once and asked for its whole document; one that is not stays as
+// it is, due when it was, so that reloads add no failures to a source in error.
+// A pause that a site asked for is kept. An error leaves the registry as it was.
 func (c *Crawler) Reload(ctx context.Context, sources []Source) (Changes, error) {
 	fresh := make(map[ledger.Slug]*entry, len(sources))
 	for _, src := range sources {
@@ -149,13 +149,10 @@ func (c *Crawler) replace(fresh map[ledger.Slug]*entry) Changes {
 			c.remindOfPause(e)
 			continue
 		}
-		was := old.src
-		old.src, old.due = e.src, c.due(e.src, old.state)
-		if !reflect.DeepEqual(was, e.src) {
+		if was := old.src; !reflect.DeepEqual(was, e.src) {
 			changes.Changed = append(changes.Changed, slug)
+			old.src, old.due = e.src, c.due(e.src, old.state)
 			c.redefined(old, was)
-		} else if old.state.ErrorCount > 0 && !c.paused(old) {
-			old.due = time.Time{}
 		}
 		fresh[slug] = old // a run under way holds on to it
 	}

@@ -290,30 +290,44 @@ func TestReloadDuringARun(t *testing.T) {
 	})
 }
 
-// TestReloadAsksAgainWhatFailed: whoever mends a registry wants to see at once
-// whether it helped; a site that asked for a pause gets it all the same.
-func TestReloadAsksAgainWhatFailed(t *testing.T) {
+// TestReloadAndFailures: whoever mends a source wants to see at once whether it
+// helped. One that was not touched is left alone, or a few reloads without a
+// network would make every source dead. A site that asked for a pause gets it.
+func TestReloadAndFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kind := &script{do: func(_ context.Context, job crawl.Job) (crawl.Report, error) {
 			switch job.Source.Slug {
-			case "fails":
+			case "fails", "mended":
 				return crawl.Report{}, &crawl.Error{Cause: ledger.CauseParse, Message: "no feed"}
 			case "waits":
 				return crawl.Report{}, &crawl.Throttled{Until: job.Now.Add(time.Hour), HTTPStatus: 429, Message: "slow down"}
 			}
 			return crawl.Report{HTTPStatus: 200}, nil
 		}}
-		sources := []crawl.Source{feedSource("well", ledger.P1), feedSource("fails", ledger.P1), feedSource("waits", ledger.P1)}
+		sources := []crawl.Source{
+			feedSource("well", ledger.P1), feedSource("fails", ledger.P1), feedSource("waits", ledger.P1), feedSource("mended", ledger.P1),
+		}
 		d := newDesk(t, kind, crawl.Options{}, sources...)
 		d.start(t)
 		time.Sleep(time.Minute)
+		before := d.Status()
 		sources[2].Block = []string{"advert*"}
-		if _, err := d.Reload(t.Context(), sources); err != nil {
-			t.Fatal(err)
+		sources[3].Timezone = "Europe/Moscow"
+		for range ledger.DeadAfter {
+			if _, err := d.Reload(t.Context(), sources); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
 		}
-		synctest.Wait()
-		if well, fails, waits := len(kind.of("well")), len(kind.of("fails")), len(kind.of("waits")); well != 1 || fails != 2 || waits != 1 {
-			t.Errorf("runs: the one that is well %d, that failed %d, that waits %d; want 1, 2, 1", well, fails, waits)
+		for slug, want := range map[ledger.Slug]int{"well": 1, "fails": 1, "waits": 1, "mended": 2} {
+			if n := len(kind.of(slug)); n != want {
+				t.Errorf("%s: %d runs, want %d", slug, n, want)
+			}
+		}
+		for i, v := range d.Status() {
+			if v.Source.Slug == "fails" && (v.State.Status != ledger.SourceFailing || !v.Due.Equal(before[i].Due)) {
+				t.Errorf("the one that fails is %s and due %s, was due %s", v.State.Status, v.Due, before[i].Due)
+			}
 		}
 	})
 }

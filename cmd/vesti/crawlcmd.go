@@ -21,7 +21,9 @@ func newCrawl(c *call) *cobra.Command {
 		Use:   "crawl --all | --direction D | --source S",
 		Short: "Crawl sources now, whether they are due or not",
 		Long: `Crawl sources now, whether they are due or not. New posts wait in the queue;
-"vesti work", or a running server, classifies them.
+"vesti work", or a running server, classifies them. A failure counts as one of the
+schedule's would: after five in a row a source is dead, and asked once a day.
+"vesti sources check" asks without counting.
 
 Exit code 3: done, but some sources failed. A source that was told to wait, or
 had nothing new, has not failed.`,

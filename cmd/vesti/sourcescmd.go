@@ -134,7 +134,8 @@ func newSourcesCheck(c *call) *cobra.Command {
 		Short: "Fetch each source of sources.yaml once, report, store nothing",
 		Long: `Fetch each source of sources.yaml once, report, store nothing. The file is read as
 it is now, beside a running server too: check it here, then put it in force with
-"vesti sources reload". Exit code 2: the file has mistakes, each told with its line.`,
+"vesti sources reload". A failure here is not counted against its source. Exit code 2:
+the file has mistakes, each told with its line.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !sel.all && sel.direction == "" && len(sel.sources) == 0 {
 				sel.all = true
@@ -172,8 +173,12 @@ func newSourcesReload(c *call) *cobra.Command {
 		Use:   "reload",
 		Short: "Read sources.yaml again; a broken file leaves the running one in force",
 		Long: `Read sources.yaml again and print what was added, changed and removed; a broken
-file leaves the running registry in force. New sources, those that are defined
-otherwise now and those in error are crawled at once.`,
+file leaves the running registry in force. New sources and those that are defined
+otherwise now are crawled at once; all others stay as they are, in error or not.
+
+After a network that was away: "vesti sources check" tells who answers again and
+counts nothing against a source, "vesti crawl --all" crawls all but those that are
+gone, and "vesti sources reset" makes the dead ones alive and due at once.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
 				changes, err := a.reloadSources(ctx)
@@ -208,6 +213,9 @@ func newSourcesReset(c *call) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reset [SLUG...]",
 		Short: "Make sources alive again, with no error; all dead and gone ones if none is named",
+		Long: `Make sources alive again, with no error and no pause, and due at once: the named
+ones, or all that are dead or gone. A source that has moved is asked at its configured
+address again.`,
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
