@@ -9,6 +9,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +26,7 @@ func newBackup(c *call) *cobra.Command {
 		Long: `Write the store to a file, while it is used. With --since FILE, an earlier backup,
 only what changed after it: the next link of its chain. To restore, every link is
 needed, in order. The file appears under its name when it is whole. Sources, rules
-and settings are files of yours in the data folder: copy them too.`,
+and settings are no part of it: they are files of yours, copy them too.`,
 		Example: "  vesti backup monday.vesti\n  vesti backup tuesday.vesti --since monday.vesti",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -75,7 +77,24 @@ func (c *call) backup(ctx context.Context, a *App, path, since string) error {
 	}{true, path, report}
 	return c.result(out, func(w io.Writer) {
 		fmt.Fprintf(w, "%s: %d bytes, the ledger up to event %d\n", path, report.Bytes, report.Head)
+		if own, _ := a.cfg.ownFiles(); len(own) > 0 {
+			fmt.Fprintf(w, "Not part of it, copy them too: %s\n", strings.Join(own, ", "))
+		}
 	})
+}
+
+// ownFiles are the files beside the store that a person writes: those that are
+// there, and those that a start without them would make anew.
+func (c *Config) ownFiles() (there, missing []string) {
+	for _, path := range []string{c.Sources, c.Rules, c.File} {
+		switch _, err := os.Stat(path); {
+		case err == nil:
+			there = append(there, path)
+		case path != c.File: // of settings there need not be a file
+			missing = append(missing, path)
+		}
+	}
+	return there, missing
 }
 
 func newRestore(c *call) *cobra.Command {
@@ -84,9 +103,11 @@ func newRestore(c *call) *cobra.Command {
 		Use:   "restore FILE...",
 		Short: "Make the store from a backup, or a chain of them",
 		Long: `Make the store from a backup, or from a chain of them, the whole one first. Counts,
-hashes and every invariant are proven before the new store takes the place of the
-old one, which is kept beside it under another name. Without --yes: checks what
-would be restored and changes nothing. A server on the data folder must be stopped.`,
+hashes and every invariant are proven before the store is put in place. Where there
+is a store already --yes is needed: the new one takes its place, the old one is kept
+beside it under another name. Without --yes such a restore is tried and proven, and
+refused with exit code 2; nothing is changed. A server on the data folder must be
+stopped. Sources, rules and settings are no part of a backup: copy them back yourself.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if c.app != nil {
@@ -120,45 +141,91 @@ func (c *call) restore(ctx context.Context, cfg Config, files []string, yes bool
 		defer f.Close()
 		chain = append(chain, f)
 	}
-	dir := filepath.Join(cfg.Data, "ledger")
-	if !yes {
-		if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
-			return fmt.Errorf("make data folder: %w", err)
-		}
-		trial, err := os.MkdirTemp(cfg.Data, ".restore-trial-*")
-		if err != nil {
-			return fmt.Errorf("try the restore: %w", err)
-		}
-		defer func() { _ = os.RemoveAll(trial) }()
-		dir = filepath.Join(trial, "ledger")
+	occupied, err := holdsStore(filepath.Join(cfg.Data, "ledger"))
+	if err != nil {
+		return fmt.Errorf("look for a store: %w", err)
 	}
-	report, err := badgerlog.Restore(ctx, badgerlog.Options{Dir: dir, Progress: c.stepProgress(), FreeSpaceFloor: int64(cfg.FreeSpace)}, chain)
+	out := restored{Restored: yes || !occupied}
+	if out.Restored {
+		out.RestoreReport, err = c.replaceStore(ctx, cfg, chain, !occupied)
+	} else {
+		out.RestoreReport, err = c.tryRestore(ctx, cfg, chain)
+	}
 	if errors.Is(err, ledger.ErrLocked) {
 		return errServerRuns
 	}
 	if err != nil {
-		return err //nolint:wrapcheck // it says by itself that it was a restore
+		return err
 	}
-	if yes {
-		// The index belongs to the store that was replaced; it is built again.
-		if err := os.RemoveAll(filepath.Join(cfg.Data, "search")); err != nil {
-			return fmt.Errorf("remove the old search index: %w", err)
-		}
+	out.OK = out.Restored && out.RestoreReport.OK()
+	if err := c.result(out, func(w io.Writer) { out.print(w, cfg) }); err != nil || out.Restored {
+		return err
 	}
-	out := struct {
-		OK       bool `json:"ok"`
-		Restored bool `json:"restored"`
-		badgerlog.RestoreReport
-	}{report.OK(), yes, report}
-	return c.result(out, func(w io.Writer) {
-		fmt.Fprintf(w, "%d links: %d events, %d posts, %d sources; every hash and count is right\n", report.Links, report.Events, report.Posts, report.Sources)
-		switch {
-		case !yes:
-			fmt.Fprintln(w, "Nothing was changed. With --yes this takes the place of the present store.")
-		case report.Replaced != "":
-			fmt.Fprintf(w, "The store that was there before is now %s; remove it when you no longer want it.\n", report.Replaced)
+	return usagef("there is a store in %s already, nothing was changed; with --yes the restored one takes its place, and the old one is kept beside it", cfg.Data)
+}
+
+// restored is what a restore came to.
+type restored struct {
+	OK       bool `json:"ok"`
+	Restored bool `json:"restored"` // it is in place, and was not only tried
+	badgerlog.RestoreReport
+}
+
+func (r restored) print(w io.Writer, cfg Config) {
+	fmt.Fprintf(w, "%d links: %d events, %d posts, %d sources; every hash and count is right\n", r.Links, r.Events, r.Posts, r.Sources)
+	if r.Replaced != "" {
+		fmt.Fprintf(w, "The store that was there before is now %s; remove it when you no longer want it.\n", r.Replaced)
+	}
+	if _, missing := cfg.ownFiles(); r.Restored && len(missing) > 0 {
+		fmt.Fprintf(w, "Not part of a backup, copy them back before the next start, which else writes others: %s\n", strings.Join(missing, ", "))
+	}
+}
+
+// holdsStore reports whether a folder has anything that a store might want: all
+// but the file of a lock, which whoever looks for a store leaves.
+func holdsStore(dir string) (bool, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != "store.lock" }), err //nolint:wrapcheck // names the folder
+}
+
+// replaceStore restores into the data folder. Where there was nothing before, a
+// restore that fails leaves nothing.
+func (c *call) replaceStore(ctx context.Context, cfg Config, chain []io.Reader, fresh bool) (badgerlog.RestoreReport, error) {
+	_, missing := os.Stat(cfg.Data)
+	dir := filepath.Join(cfg.Data, "ledger")
+	report, err := c.restoreInto(ctx, cfg, dir, chain)
+	if err != nil {
+		if occupied, look := holdsStore(dir); fresh && !occupied && look == nil && !errors.Is(err, ledger.ErrLocked) {
+			_ = os.RemoveAll(dir)
+			if errors.Is(missing, fs.ErrNotExist) {
+				_ = os.Remove(cfg.Data)
+			}
 		}
-	})
+		return report, err
+	}
+	// The index belongs to the store that was replaced; it is built again.
+	if err := os.RemoveAll(filepath.Join(cfg.Data, "search")); err != nil {
+		return report, fmt.Errorf("remove the old search index: %w", err)
+	}
+	return report, nil
+}
+
+// tryRestore proves that the chain can be restored, and leaves nothing.
+func (c *call) tryRestore(ctx context.Context, cfg Config, chain []io.Reader) (badgerlog.RestoreReport, error) {
+	trial, err := os.MkdirTemp(cfg.Data, ".restore-trial-*")
+	if err != nil {
+		return badgerlog.RestoreReport{}, fmt.Errorf("try the restore: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(trial) }()
+	return c.restoreInto(ctx, cfg, filepath.Join(trial, "ledger"), chain)
+}
+
+func (c *call) restoreInto(ctx context.Context, cfg Config, dir string, chain []io.Reader) (badgerlog.RestoreReport, error) {
+	//nolint:wrapcheck // it says by itself that it was a restore
+	return badgerlog.Restore(ctx, badgerlog.Options{Dir: dir, Progress: c.stepProgress(), FreeSpaceFloor: int64(cfg.FreeSpace)}, chain)
 }
 
 func newCompact(c *call) *cobra.Command {

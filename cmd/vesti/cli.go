@@ -66,6 +66,7 @@ type call struct {
 	set                              []string
 	json, quiet                      bool
 
+	data     string // the folder that was chosen; "" before the configuration is read
 	needs    string // what must be there for the command
 	answered bool   // the JSON object of the result is printed
 }
@@ -85,7 +86,7 @@ func run(ctx context.Context, c *call) int {
 	case errors.As(err, &done):
 		return done.code
 	}
-	message, code := explain(err), exitFailed
+	message, code := c.explain(err), exitFailed
 	switch {
 	case errors.Is(err, errPartial):
 		code = exitPartial
@@ -201,6 +202,7 @@ func (c *call) config() (Config, error) {
 	}
 	cfg, err := loadConfig(configLayers{file: c.configFile, env: c.env, flags: flags, cwd: c.cwd})
 	if err == nil {
+		c.data = cfg.Data
 		c.warn(cfg, unknownEnv(c.env))
 	}
 	return cfg, err
@@ -222,6 +224,7 @@ func (c *call) warn(cfg Config, warnings []string) {
 // opened for the time of the call.
 func (c *call) withApp(ctx context.Context, f func(context.Context, *App) error) error {
 	if c.app != nil {
+		c.data = c.app.cfg.Data
 		if len(c.set) > 0 || c.sourcesFile != "" || c.configFile != "" {
 			c.progress("a server runs on this data folder, and its settings hold: --set, --sources and --config are not heeded")
 		}
@@ -343,17 +346,26 @@ func (c *call) path(p string) string {
 }
 
 // explain adds the way out to errors that have one.
-func explain(err error) string {
+func (c *call) explain(err error) string {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return "stopped"
 	case errors.Is(err, ledger.ErrLocked):
 		return err.Error() + "; stop that process, or name another folder with --data"
 	case errors.Is(err, ledger.ErrNoSpace):
-		return err.Error() + "; free some space, or lower ledger.free_space (to 64MiB at the least)"
+		return err.Error() + "; " + c.roomAdvice()
 	case errors.Is(err, ledger.ErrNewer):
 		return err.Error() + "; use that version, or a copy made by it with \"vesti backup\""
 	default:
 		return err.Error()
 	}
+}
+
+// roomAdvice is what helps where the disk is too full: with less free than the
+// setting may be lowered to, only room does.
+func (c *call) roomAdvice() string {
+	if free, err := freeSpace(c.data); err == nil && free >= leastFreeSpace {
+		return fmt.Sprintf("free some space, or set ledger.free_space to no more than the %d MiB that are free (it takes 64MiB at the least)", free>>20)
+	}
+	return "free some space: vesti stores nothing with less than 64 MiB, whatever ledger.free_space says"
 }

@@ -18,6 +18,7 @@ type Config struct {
 	Data    string
 	Sources string // "" for sources.yaml in Data
 	Rules   string // "" for rules.yaml in Data
+	File    string // the configuration file, which may be absent
 
 	Listen         string
 	ExternalURL    string
@@ -165,6 +166,10 @@ func loadConfig(l configLayers) (Config, error) {
 	return c, c.check()
 }
 
+// leastFreeSpace is what ledger.free_space may be lowered to: the store is opened
+// with half of it, and may grow by the rest before anybody looks again.
+const leastFreeSpace ByteSize = 64 << 20
+
 func (c *Config) check() error {
 	if _, err := time.LoadLocation(c.TimeZone); err != nil {
 		return usagef("setting time_zone: %q is no known zone; use a name such as Europe/Moscow, UTC or Local", c.TimeZone)
@@ -201,7 +206,7 @@ func (c *Config) check() error {
 		{"work.settle_learned", c.SettleLearned, 0, 1, plainNumber},
 		{"llm.workers", float64(c.LLMWorkers), 1, 256, plainNumber},
 		{"llm.context", float64(c.LLMContext), 512, 1 << 20, plainNumber},
-		{"ledger.free_space", float64(c.FreeSpace), 64 << 20, 1 << 60, inBytes},
+		{"ledger.free_space", float64(c.FreeSpace), float64(leastFreeSpace), 1 << 60, inBytes},
 		{"memory", float64(c.Memory), 128 << 20, 1 << 50, inBytes},
 		{"ledger.max_attempts", float64(c.MaxAttempts), 1, 1000, plainNumber},
 		{"ledger.lease", c.Lease.Seconds(), 1, 86400, inSeconds},

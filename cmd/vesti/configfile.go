@@ -23,6 +23,7 @@ func (c *Config) readFile(l configLayers) error {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(l.cwd, path)
 	}
+	c.File = path
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) && !explicit {
 		return nil

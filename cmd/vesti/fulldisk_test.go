@@ -104,13 +104,22 @@ func TestFullDisk(t *testing.T) {
 	d.data = filepath.Join(disk, "data")
 	d.sources(oneSource(endlessFeed(t)))
 	d.do(exitDone, "crawl", "--all")
+	lowers := false // to lower the setting helps
 	noSpace := func(args ...string) {
 		t.Helper()
 		e := d.do(exitFailed, args...)
-		if !strings.Contains(e.stderr, ledger.ErrNoSpace.Error()) || !strings.Contains(e.stderr, "free some space") {
+		if !strings.Contains(e.stderr, ledger.ErrNoSpace.Error()) || !strings.Contains(e.stderr, "free some space") ||
+			strings.Contains(e.stderr, "set ledger.free_space to no more than") != lowers {
 			t.Errorf("vesti %v: %s", args, e.stderr)
 		}
 	}
+
+	// Far above what is needed at the least.
+	d.env = append(d.env, "VESTI_LEDGER_FREE_SPACE=1GiB")
+	lowers = true
+	noSpace("crawl", "--all")
+	d.env = d.env[:len(d.env)-1]
+	lowers = false
 
 	// Up to the floor: what stops there is the run itself, then the command.
 	empty := leave(t, disk, 67)

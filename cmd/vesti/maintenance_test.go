@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,7 +32,9 @@ func TestBackupAndRestore(t *testing.T) {
 	})
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
-	d.do(exitDone, "backup", first)
+	if e := d.do(exitDone, "backup", first); !strings.Contains(e.stdout, "copy them too: "+filepath.Join(d.data, "sources.yaml")) {
+		t.Errorf("the backup said %s", e.stdout)
+	}
 	var found searchResult
 	d.json(exitDone, &found, "search", "kernel")
 	d.do(exitDone, "review", found.Hits[0].ID.String(), "--pick", "--note", "after the first link")
@@ -44,11 +49,26 @@ func TestBackupAndRestore(t *testing.T) {
 
 	other := newDesk(t)
 	other.sources("sources: []\n")
-	other.do(exitDone, "restore", first, second)
-	if _, err := os.Stat(filepath.Join(other.data, "ledger")); err == nil {
-		t.Error("a restore without --yes made a store")
+	e := other.do(exitDone, "restore", first, second)
+	if !strings.Contains(e.stdout, filepath.Join(other.data, "rules.yaml")) || strings.Contains(e.stdout, "sources.yaml") {
+		t.Errorf("of the files that a backup has not, the restore said: %s", e.stdout)
 	}
-	other.do(exitDone, "restore", first, second, "--yes")
+	other.do(exitDone, "verify")
+	had := entries(t, other.data)
+	e = other.do(exitUsage, "restore", first, second)
+	if !strings.Contains(e.stdout, "20 posts") || !strings.Contains(e.stderr, "with --yes the restored one takes its place") {
+		t.Errorf("a restore over a store without --yes: %s%s", e.stdout, e.stderr)
+	}
+	var tried struct{ OK, Restored bool }
+	if other.json(exitUsage, &tried, "restore", first, second); tried.OK || tried.Restored {
+		t.Errorf("as JSON: %+v", tried)
+	}
+	if now := entries(t, other.data); !slices.Equal(had, now) {
+		t.Errorf("it left %v, there was %v", now, had)
+	}
+	if e := other.do(exitDone, "restore", first, second, "--yes"); !strings.Contains(e.stdout, "The store that was there before is now") {
+		t.Errorf("a restore over a store: %s", e.stdout)
+	}
 	other.do(exitDone, "verify")
 	var again searchResult
 	other.json(exitDone, &again, "search", "kernel")
@@ -68,6 +88,11 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 	if e := other.try("restore", torn, "--yes"); e.code != exitFailed {
 		t.Errorf("restore of a cut backup: exit code %d\n%s", e.code, e.stdout)
+	}
+	none := newDesk(t)
+	none.do(exitFailed, "restore", torn)
+	if _, err := os.Stat(none.data); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a restore that failed left %v", entries(t, none.data))
 	}
 	if err := os.WriteFile(torn, b[:20], 0o600); err != nil {
 		t.Fatal(err)
@@ -89,6 +114,20 @@ func TestBackupAndRestore(t *testing.T) {
 	if e := other.do(exitDone, "compact"); strings.Contains(e.stderr, "WARN") {
 		t.Errorf("compact warned: %s", e.stderr)
 	}
+}
+
+// entries are the names in a folder.
+func entries(t *testing.T, dir string) []string {
+	t.Helper()
+	found, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range found {
+		names = append(names, e.Name())
+	}
+	return names
 }
 
 func TestClassifyEval(t *testing.T) {

@@ -119,14 +119,23 @@ func (a *App) ready() error {
 
 // space matches ledger.ErrNoSpace on a disk below the floor.
 func (a *App) space() error {
-	var disk unix.Statfs_t
-	if err := unix.Statfs(a.cfg.Data, &disk); err != nil {
-		return fmt.Errorf("look at the disk: %w", err)
+	free, err := freeSpace(a.cfg.Data)
+	if err != nil {
+		return err
 	}
-	if free := ByteSize(disk.Bavail) * ByteSize(disk.Bsize); free < a.cfg.FreeSpace {
+	if free < a.cfg.FreeSpace {
 		return fmt.Errorf("%w: %d MiB free in %s, ledger.free_space wants %d MiB", ledger.ErrNoSpace, free>>20, a.cfg.Data, a.cfg.FreeSpace>>20)
 	}
 	return nil
+}
+
+// freeSpace is what the disk of a folder has left.
+func freeSpace(dir string) (ByteSize, error) {
+	var disk unix.Statfs_t
+	if err := unix.Statfs(dir, &disk); err != nil {
+		return 0, fmt.Errorf("look at the disk: %w", err)
+	}
+	return ByteSize(disk.Bavail) * ByteSize(disk.Bsize), nil
 }
 
 // watchStore ends the server when the engine has given up, as after a disk that

@@ -216,7 +216,7 @@ func newSourcesReset(c *call) *cobra.Command {
 		Long: `Make sources alive again, with no error and no pause, and due at once: the named
 ones, or all that are dead or gone. A source that has moved is asked at its configured
 address again.`,
-		Args:  cobra.ArbitraryArgs,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
 				slugs := make([]ledger.Slug, len(args))
