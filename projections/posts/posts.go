@@ -4,8 +4,10 @@
 package posts
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -87,6 +89,14 @@ type Request struct {
 	Limit  int  // posts on the page; 0 for none, only the counts
 	Offset int
 	Facets bool
+	Rerank *Rerank // of a search by relevance; nil for none
+}
+
+// Rerank is a closer look at the best of what a search found, as many as Top. Look
+// may change their scores, upwards; they are then put in order again.
+type Rerank struct {
+	Top  int
+	Look func(ctx context.Context, best []Match) error
 }
 
 // Page is a part of a list.
@@ -145,7 +155,19 @@ func (p *Posts) Select(ctx context.Context, matches []Match, r Request) (Page, e
 	if f == nil {
 		return Page{}, nil
 	}
-	return f.page(ctx, f.columns.selected(matches, r), r)
+	if r.Rerank == nil || r.Sort != ByRelevance || r.Offset >= r.Rerank.Top || r.Limit <= 0 {
+		return f.page(ctx, f.columns.selected(matches, r), r)
+	}
+	wide := r
+	wide.Limit, wide.Offset = max(r.Offset+r.Limit, r.Rerank.Top), 0
+	s := f.columns.selected(matches, wide)
+	best := s.page[:min(len(s.page), r.Rerank.Top)]
+	if err := r.Rerank.Look(ctx, best); err != nil {
+		return Page{}, err
+	}
+	slices.SortStableFunc(best, func(a, b Match) int { return cmp.Compare(b.Score, a.Score) })
+	s.page = s.page[min(len(s.page), r.Offset):min(len(s.page), r.Offset+r.Limit)]
+	return f.page(ctx, s, r)
 }
 
 // Get returns a post, an error matching ledger.ErrNotFound where it is unknown.

@@ -103,6 +103,9 @@ func (s *Search) page(ctx context.Context, q *query, r posts.Request, out *Resul
 	if got.partial {
 		out.note(NotePartial)
 	}
+	if look := s.preferTyped(q.root, got.rarity); scored && look != nil {
+		r.Rerank = &posts.Rerank{Top: exactTop, Look: look}
+	}
 	return s.posts.Select(ctx, got.matches, r)
 }
 

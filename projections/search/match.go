@@ -26,8 +26,9 @@ var errCut = errors.New("search was cut short")
 // found is what a search for text gives.
 type found struct {
 	matches []posts.Match
-	cut     bool // the time was over
-	partial bool // a prefix had more terms than were searched
+	rarity  map[string]float64 // of the terms that were scored
+	cut     bool               // the time was over
+	partial bool               // a prefix had more terms than were searched
 }
 
 // match evaluates root on the index as it is now, and scores what it finds
@@ -51,6 +52,7 @@ func (f *fold) match(ctx context.Context, root node, scored bool) (found, error)
 		hits, err := e.run(root)
 		if err == nil && scored {
 			err = e.score(hits, root, *f.lengths.Load())
+			out.rarity = e.rarity
 		}
 		if errors.Is(err, errCut) {
 			out.cut, err = true, nil
@@ -81,6 +83,7 @@ type evaluator struct {
 	ctx     context.Context //nolint:containedctx // lives as long as one search
 	reader  index.IndexReader
 	partial bool
+	rarity  map[string]float64 // of terms in the text, once they are scored
 }
 
 // run returns the documents that root finds, by bleve's number.

@@ -26,12 +26,13 @@ type (
 
 	// allNode is every post.
 	allNode struct{}
-	// termNode is a word in any of its forms.
-	termNode struct{ field, term string }
-	// phraseNode is words next to each other.
+	// termNode is a word in any of its forms. form is the one that was typed, ""
+	// for none.
+	termNode struct{ field, term, form string }
+	// phraseNode is words next to each other, and the forms that were typed.
 	phraseNode struct {
-		field string
-		terms []string
+		field        string
+		terms, forms []string
 	}
 	// prefixNode is any word that begins so.
 	prefixNode struct {
@@ -100,21 +101,22 @@ func (c *compiler) text(field, typed string, prefix bool) node {
 
 // phrase returns the node of chains that stand next to each other.
 func (c *compiler) phrase(field string, chains []analyse.Chain) node {
-	var terms []string
+	var terms, forms []string
 	for i := range chains {
 		for j := range chains[i].Parts {
 			terms = append(terms, c.stemmer.Part(&chains[i].Parts[j]))
+			forms = append(forms, chains[i].Parts[j].Text)
 		}
 	}
 	switch {
 	case len(terms) == 0:
 		return nil
 	case len(terms) == 1:
-		return termNode{field, terms[0]}
+		return termNode{field, terms[0], forms[0]}
 	case len(chains) == 1 && chains[0].Joined != "":
-		return orNode{[]node{termNode{field, c.stemmer.Joined(&chains[0])}, phraseNode{field, terms}}}
+		return orNode{[]node{termNode{field, c.stemmer.Joined(&chains[0]), ""}, phraseNode{field, terms, forms}}}
 	default:
-		return phraseNode{field, terms}
+		return phraseNode{field, terms, forms}
 	}
 }
 

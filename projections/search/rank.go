@@ -30,6 +30,7 @@ func (e *evaluator) score(hits []hit, root node, l lengths) error {
 		return err
 	}
 	terms := wantedTerms(root)
+	e.rarity = make(map[string]float64, len(terms))
 	for _, f := range []struct {
 		name   string
 		sum    uint64
@@ -58,6 +59,9 @@ func (e *evaluator) addTerm(hits []hit, field, term string, weight, total, mean 
 	defer func() { err = errors.Join(err, list.Close()) }()
 	with := float64(list.Count())
 	rarity := math.Log(1 + max(0, total-with+0.5)/(with+0.5))
+	if field == fieldText {
+		e.rarity[term] = rarity
+	}
 	var (
 		space  index.TermFieldDoc
 		target index.IndexInternalID
