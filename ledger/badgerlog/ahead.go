@@ -41,16 +41,11 @@ func (l *Log) readAhead(id queueID) {
 		asOf := l.snapshot.head
 		size := 0
 		for _, p := range posts {
-			a := &ahead{asOf: asOf}
-			if a.record, a.version = rows.records.get(postKey(p)); a.record == nil {
+			a := rows.post(p)
+			if a == nil {
 				continue
 			}
-			a.event, _ = rows.events.get(eventKey(ledger.Seq(p)))
-			rec, err := decodePost(p, a.record)
-			if err != nil || a.event == nil || rec.revised != 0 {
-				continue // read in full when it is claimed
-			}
-			a.text, _ = rows.texts.get(bodyKey(rec.text))
+			a.asOf = asOf
 			got[p] = a
 			if size += len(a.text); size > aheadBytes {
 				break
@@ -108,6 +103,27 @@ func (r *rows) close() {
 	r.texts.it.Close()
 }
 
+// post reads what a claim of a post needs, nil where it must be read in full
+// when it is claimed: it was revised, or part of it cannot be read.
+func (r *rows) post(p ledger.PostNum) *ahead {
+	a := &ahead{}
+	var err error
+	if a.record, a.version, err = r.records.get(postKey(p)); err != nil || a.record == nil {
+		return nil
+	}
+	rec, err := decodePost(p, a.record)
+	if err != nil || rec.revised != 0 {
+		return nil
+	}
+	if a.event, _, err = r.events.get(eventKey(ledger.Seq(p))); err != nil || a.event == nil {
+		return nil
+	}
+	if a.text, _, err = r.texts.get(bodyKey(rec.text)); err != nil {
+		return nil
+	}
+	return a
+}
+
 type row struct {
 	it     *badger.Iterator
 	placed bool
@@ -117,8 +133,8 @@ type row struct {
 const nearby = 8
 
 // get returns a copy of the value of key and its version, nil where it is not
-// there or cannot be read.
-func (r *row) get(key []byte) ([]byte, uint64) {
+// there.
+func (r *row) get(key []byte) ([]byte, uint64, error) {
 	if !r.placed {
 		r.it.Seek(key)
 		r.placed = true
@@ -126,18 +142,15 @@ func (r *row) get(key []byte) ([]byte, uint64) {
 	for step := 0; r.it.Valid(); step++ {
 		switch c := bytes.Compare(r.it.Item().Key(), key); {
 		case c > 0:
-			return nil, 0
+			return nil, 0, nil
 		case c == 0:
-			v, err := r.it.Item().ValueCopy(nil)
-			if err != nil {
-				return nil, 0
-			}
-			return v, r.it.Item().Version()
+			v, err := copyValue(r.it.Item())
+			return v, r.it.Item().Version(), err
 		case step == nearby:
 			r.it.Seek(key)
 		default:
 			r.it.Next()
 		}
 	}
-	return nil, 0
+	return nil, 0, nil
 }

@@ -370,12 +370,9 @@ func txnGet(txn *badger.Txn, key []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %q: %w", key, err)
 	}
-	v, err := item.ValueCopy(nil)
+	v, err := copyValue(item)
 	if err != nil {
-		return nil, fmt.Errorf("read %q: %w", key, err)
-	}
-	if v == nil {
-		v = []byte{}
+		return nil, fmt.Errorf("read %s: %w", printKey(key), err)
 	}
 	return v, nil
 }

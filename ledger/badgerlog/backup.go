@@ -191,7 +191,7 @@ func (b *backupWriter) pairs(txn *badger.Txn, prefix byte, after uint64) error {
 		if b.log.closing.Load() {
 			return ledger.ErrClosed
 		}
-		err := it.Item().Value(func(v []byte) error { return b.record(backupPair, key, v) })
+		err := readValue(it.Item(), func(v []byte) error { return b.record(backupPair, key, v) })
 		if err != nil {
 			return fmt.Errorf("%s: %w", printKey(key), err)
 		}

@@ -3,6 +3,8 @@ package badgerlog
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"fmt"
 
 	badger "github.com/dgraph-io/badger/v4"
 
@@ -69,11 +71,11 @@ func (c *checker) events() error {
 
 // wantFetched: a post has its record; what is in it is checked later.
 func (c *checker) wantFetched(e ledger.Event) error {
-	v, err := txnGet(c.txn, postKey(e.Post))
-	if err != nil {
-		return err
+	_, err := c.txn.Get(postKey(e.Post))
+	if err != nil && !errors.Is(err, badger.ErrKeyNotFound) {
+		return fmt.Errorf("post %d: %w", e.Post, err)
 	}
-	if v == nil {
+	if err != nil {
 		c.expected[keyPost]--
 		c.problem(postKey(e.Post), c.refold(e.Post), "missing: the post's record")
 	}
@@ -134,9 +136,12 @@ func (c *checker) leads(key []byte, post ledger.PostNum) error {
 }
 
 // there reports whether a post was ever fetched. Its record alone may be
-// missing, which is a problem of its own.
+// missing, and its event damaged, which are problems of their own.
 func (c *checker) there(post ledger.PostNum) (bool, error) {
 	v, err := txnGet(c.txn, eventKey(ledger.Seq(post)))
+	if errors.Is(err, errValue) {
+		return true, nil
+	}
 	return len(v) > 0 && ledger.Type(v[0]) == ledger.TypePostFetched, err
 }
 
@@ -146,9 +151,12 @@ func (c *checker) bodies() error {
 		c.report.Texts++
 		seq := ledger.Seq(seqOf(key))
 		e, err := readEvent(c.txn, seq)
-		if err != nil {
+		if errors.Is(err, ledger.ErrNotFound) {
 			c.problem(key, deleteFix(key), "no event: %v", err)
 			return nil
+		}
+		if err != nil {
+			return nil //nolint:nilerr // a damaged event is a problem of its own
 		}
 		text, err := c.log.texts.unpack(value, 0)
 		if err != nil {
@@ -173,7 +181,7 @@ func (c *checker) bodies() error {
 
 // others walks what is only counted, or only read.
 func (c *checker) others() error {
-	for _, p := range []byte{keyHash, keyVariant, keyReady, keyDelayed, keyParked, keyPostIdx, keySrcIdx} {
+	for _, p := range []byte{keyHash, keyVariant, keyReady, keyDelayed, keyParked, keyPostIdx, keySrcIdx, keyStore} {
 		if err := c.walk(p, func(_, _ []byte) error { return nil }); err != nil {
 			return err
 		}

@@ -212,7 +212,7 @@ func (d *dispenser) refill(id queueID) error {
 				return nil
 			}
 			e := entry{seq: ledger.Seq(seqOf(it.Item().Key()))}
-			if err := it.Item().Value(func(v []byte) error {
+			if err := readValue(it.Item(), func(v []byte) error {
 				if len(v) == 8 {
 					e.post = ledger.PostNum(binary.BigEndian.Uint64(v))
 				}

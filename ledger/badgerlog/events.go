@@ -115,7 +115,7 @@ func readEvent(txn *badger.Txn, seq ledger.Seq) (ledger.Event, error) {
 		return ledger.Event{}, fmt.Errorf("event %d: %w", seq, notFound(err))
 	}
 	var e ledger.Event
-	err = item.Value(func(v []byte) error {
+	err = readValue(item, func(v []byte) error {
 		e = codec.DecodeEvent(seq, v)
 		return nil
 	})
@@ -135,7 +135,7 @@ func readText(txn *badger.Txn, t *texts, seq ledger.Seq) (string, error) {
 		return "", fmt.Errorf("text of event %d: %w", seq, err)
 	}
 	var text string
-	err = item.Value(func(v []byte) error {
+	err = readValue(item, func(v []byte) error {
 		var err error
 		text, err = t.unpack(v, 0)
 		return err

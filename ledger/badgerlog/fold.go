@@ -115,7 +115,7 @@ func (c *checker) strays(prefix byte, n int) {
 	defer it.Close()
 	for it.Rewind(); it.Valid() && n > 0; it.Next() {
 		key := it.Item().KeyCopy(nil)
-		value, err := it.Item().ValueCopy(nil)
+		value, err := copyValue(it.Item())
 		if err != nil || c.backed(key, value) {
 			continue
 		}
@@ -124,7 +124,8 @@ func (c *checker) strays(prefix byte, n int) {
 	}
 }
 
-// backed reports whether a derived key follows from what it was derived from.
+// backed reports whether a derived key follows from what it was derived from,
+// or may follow from what is damaged.
 func (c *checker) backed(key, value []byte) bool {
 	switch key[0] {
 	case keyReady, keyDelayed, keyParked:
@@ -136,16 +137,16 @@ func (c *checker) backed(key, value []byte) bool {
 			there, err := c.there(ledger.PostNum(seqOf(value)))
 			return there && err == nil // the record's repair sees to it
 		}
-		return err == nil && string(rec.where().key()) == string(key)
+		return errors.Is(err, errValue) || err == nil && string(rec.where().key()) == string(key)
 	case keyPostIdx:
 		e, err := readEvent(c.txn, ledger.Seq(seqOf(key)))
-		return err == nil && e.Type != ledger.TypePostFetched && string(postIdxKey(e.Post, e.Seq)) == string(key)
+		return errors.Is(err, errValue) || err == nil && e.Type != ledger.TypePostFetched && string(postIdxKey(e.Post, e.Seq)) == string(key)
 	case keySrcIdx:
 		e, err := readEvent(c.txn, ledger.Seq(seqOf(key)))
-		return err == nil && string(srcIdxKey(e.Source, e.Seq)) == string(key)
+		return errors.Is(err, errValue) || err == nil && string(srcIdxKey(e.Source, e.Seq)) == string(key)
 	case keyPost:
 		e, err := readEvent(c.txn, ledger.Seq(seqOf(key)))
-		return err == nil && e.Type == ledger.TypePostFetched
+		return errors.Is(err, errValue) || err == nil && e.Type == ledger.TypePostFetched
 	case keyHash:
 		return len(value) == 8 && c.hasText(ledger.PostNum(seqOf(value)), ledger.Hash(key[1:]))
 	case keyVariant:
@@ -158,7 +159,7 @@ func (c *checker) backed(key, value []byte) bool {
 func (c *checker) hasText(num ledger.PostNum, hash ledger.Hash) bool {
 	events, err := postEvents(c.txn, num)
 	if err != nil {
-		return false
+		return errors.Is(err, errValue)
 	}
 	for _, e := range events {
 		switch p := e.Payload.(type) {

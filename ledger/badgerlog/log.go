@@ -247,6 +247,13 @@ func (l *Log) fault(err error) {
 	}
 }
 
+// unreadable makes known that something stored is damaged where the work goes on
+// without it.
+func (l *Log) unreadable(err error) {
+	l.metrics.unreadable.Inc()
+	l.opts.Logger.Error("stored value left out, \"vesti verify\" lists what is damaged", "error", err)
+}
+
 // Err returns what ended the engine's work for good, such as a commit that
 // failed: the store must then be closed and opened again. It is nil while all
 // is well.

@@ -34,6 +34,8 @@ type metrics struct {
 	gc        *prometheus.CounterVec // by result
 	gcSeconds prometheus.Counter
 	gcBytes   prometheus.Counter
+
+	unreadable prometheus.Counter
 }
 
 func newMetrics(l *Log) *metrics {
@@ -70,6 +72,8 @@ func newMetrics(l *Log) *metrics {
 		gc:        vec("vesti_ledger_gc_files_total", "Files of texts that garbage collection looked at, by result.", "result"),
 		gcSeconds: counter("vesti_ledger_gc_seconds_total", "Time spent in garbage collection."),
 		gcBytes:   counter("vesti_ledger_gc_freed_bytes_total", "Bytes of disk that garbage collection gave back."),
+
+		unreadable: counter("vesti_ledger_unreadable_total", "Reads that met a damaged value and went on without it."),
 	}
 	m.startAtZero()
 	return m
@@ -103,6 +107,7 @@ func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{
 		m.items, m.events, m.failures, m.parked, m.returns, m.claims, m.claim, m.conflicts, m.refused, m.stale, m.leases,
 		m.commit, m.groups, m.expired, m.pruned, m.gc, m.gcSeconds, m.gcBytes,
+		m.unreadable,
 	}
 }
 

@@ -30,8 +30,8 @@ func (l *Log) Read(ctx context.Context, after ledger.Seq, limit int) ([]ledger.E
 	return l.read(ctx, after, limit, false)
 }
 
-// ReadTexts is Read with the texts of posts. A text that retention removed is
-// empty.
+// ReadTexts is Read with the texts of posts. A text that retention removed, or
+// that is damaged, is empty.
 func (l *Log) ReadTexts(ctx context.Context, after ledger.Seq, limit int) ([]ledger.Event, error) {
 	return l.read(ctx, after, limit, true)
 }
@@ -53,16 +53,19 @@ func (l *Log) read(ctx context.Context, after ledger.Seq, limit int, withTexts b
 			if seq > head {
 				return nil
 			}
-			err := it.Item().Value(func(v []byte) error {
+			err := readValue(it.Item(), func(v []byte) error {
 				events = append(events, codec.DecodeEvent(seq, v))
 				return nil
 			})
-			if err != nil {
+			if errors.Is(err, errValue) {
+				l.unreadable(fmt.Errorf("event %d: %w", seq, err))
+				events = append(events, ledger.Event{Seq: seq, Payload: ledger.Unknown{Err: err.Error()}})
+			} else if err != nil {
 				return fmt.Errorf("event %d: %w", seq, err)
 			}
 		}
 		if withTexts {
-			return l.addTexts(txn, events)
+			l.addTexts(txn, events)
 		}
 		return nil
 	})
@@ -73,26 +76,25 @@ func (l *Log) read(ctx context.Context, after ledger.Seq, limit int, withTexts b
 }
 
 // addTexts reads the texts of events that come in order: by one iterator, which
-// unpacks each block of the store once.
-func (l *Log) addTexts(txn *badger.Txn, events []ledger.Event) error {
+// unpacks each block of the store once. One that is damaged stays empty, so that
+// whoever follows the log is not held up by it.
+func (l *Log) addTexts(txn *badger.Txn, events []ledger.Event) {
 	bodies := row{it: txn.NewIterator(badger.IteratorOptions{Prefix: []byte{keyBody}})}
 	defer bodies.it.Close()
 	for i, e := range events {
 		if _, ok := codec.Text(e.Payload); !ok {
 			continue
 		}
-		var text string
-		var err error
-		if packed, _ := bodies.get(bodyKey(e.Seq)); packed != nil {
-			if text, err = l.texts.unpack(packed, textLen(e.Payload)); err != nil {
-				return fmt.Errorf("text of event %d: %w", e.Seq, err)
-			}
-		} else if text, err = readText(txn, l.texts, e.Seq); err != nil { // not there, or its reading failed: this says which
-			return err
+		packed, _, err := bodies.get(bodyKey(e.Seq))
+		text := ""
+		if err == nil && packed != nil {
+			text, err = l.texts.unpack(packed, textLen(e.Payload))
+		}
+		if err != nil {
+			l.unreadable(fmt.Errorf("text of event %d: %w", e.Seq, err))
 		}
 		events[i].Payload = codec.SetText(e.Payload, text)
 	}
-	return nil
 }
 
 // textLen is the length of a payload's text, 0 where it is not known.
@@ -260,7 +262,7 @@ func findHash(txn *badger.Txn, prefix []byte, id string) (ledger.PostNum, error)
 		if !strings.HasPrefix(hex.EncodeToString(it.Item().Key()[1:]), id) {
 			continue
 		}
-		v, err := it.Item().ValueCopy(nil)
+		v, err := copyValue(it.Item())
 		if err != nil || len(v) != 8 {
 			return 0, fmt.Errorf("post %q: %w", id, errors.Join(err, errRecord))
 		}
@@ -292,7 +294,8 @@ func (l *Log) PostEvents(ctx context.Context, n ledger.PostNum) ([]ledger.Event,
 			}
 			events = append(events, e)
 		}
-		return l.addTexts(txn, events)
+		l.addTexts(txn, events)
+		return nil
 	})
 	if err != nil {
 		return nil, err

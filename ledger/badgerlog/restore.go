@@ -291,7 +291,7 @@ func (r *restorer) derive() error {
 		defer it.Close()
 		for it.Rewind(); it.Valid(); it.Next() {
 			var e ledger.Event
-			err := it.Item().Value(func(v []byte) error {
+			err := readValue(it.Item(), func(v []byte) error {
 				e = codec.DecodeEvent(ledger.Seq(seqOf(it.Item().Key())), v)
 				return nil
 			})

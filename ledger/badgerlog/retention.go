@@ -91,7 +91,7 @@ func (l *Log) seqBefore(ctx context.Context, at time.Time) (ledger.Seq, error) {
 				return true
 			}
 			var e ledger.Event
-			err := it.Item().Value(func(v []byte) error {
+			err := readValue(it.Item(), func(v []byte) error {
 				e = codec.DecodeEvent(ledger.Seq(seqOf(it.Item().Key())), v)
 				return nil
 			})
@@ -155,7 +155,7 @@ func (l *Log) oldPosts(ctx context.Context, after, through ledger.PostNum, wante
 			}
 			last = num
 			var rec postRecord
-			err := it.Item().Value(func(v []byte) error {
+			err := readValue(it.Item(), func(v []byte) error {
 				var err error
 				rec, err = decodePost(num, v)
 				return err

@@ -121,7 +121,7 @@ func (t *tx) Scan(prefix, start []byte, f func(key, value []byte) (bool, error))
 	for it.Seek(from); it.Valid(); it.Next() {
 		item := it.Item()
 		more := false
-		err := item.Value(func(v []byte) error {
+		err := readValue(item, func(v []byte) error {
 			var err error
 			more, err = f(item.Key()[len(t.prefix):], v)
 			return err

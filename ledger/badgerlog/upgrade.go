@@ -125,7 +125,7 @@ func next(txn *badger.Txn, prefix byte, start []byte) (keys, values [][]byte, er
 	defer it.Close()
 	size := 0
 	for it.Seek(start); it.Valid() && len(keys) < upgradeBatch && size < restoreBatch; it.Next() {
-		v, err := it.Item().ValueCopy(nil)
+		v, err := copyValue(it.Item())
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", printKey(it.Item().Key()), err)
 		}

@@ -68,7 +68,7 @@ func TestUpgrade(t *testing.T) {
 		it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte{keyStore}})
 		defer it.Close()
 		for it.Rewind(); it.Valid(); it.Next() {
-			v, err := it.Item().ValueCopy(nil)
+			v, err := copyValue(it.Item())
 			if err != nil || string(v) != "vab" {
 				t.Fatalf("%q: %q, %v", it.Item().Key(), v, err)
 			}

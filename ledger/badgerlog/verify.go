@@ -153,17 +153,11 @@ func (c *checker) walk(prefix byte, f func(key, value []byte) error) error {
 	it := c.txn.NewIterator(badger.IteratorOptions{Prefix: []byte{prefix}})
 	defer it.Close()
 	for it.Rewind(); it.Valid(); it.Next() {
-		if err := context.Cause(c.ctx); err != nil {
+		if err := c.step(); err != nil {
 			return err
 		}
-		if c.log.closing.Load() {
-			return ledger.ErrClosed
-		}
-		if c.steps++; c.steps%10000 == 0 {
-			c.progress("verify", c.steps, 0)
-		}
 		key := it.Item().KeyCopy(nil)
-		value, err := it.Item().ValueCopy(nil)
+		value, err := copyValue(it.Item())
 		if err != nil {
 			c.problem(key, nil, "cannot be read: %v", err)
 			continue
@@ -174,6 +168,17 @@ func (c *checker) walk(prefix byte, f func(key, value []byte) error) error {
 		}
 	}
 	return nil
+}
+
+// step counts a step, and ends the check with its caller or the store.
+func (c *checker) step() error {
+	if c.steps++; c.steps%10000 == 0 {
+		c.progress("verify", c.steps, 0)
+	}
+	if c.log.closing.Load() {
+		return ledger.ErrClosed
+	}
+	return context.Cause(c.ctx)
 }
 
 // want expects a key with a value; fix writes it where it is not so.
