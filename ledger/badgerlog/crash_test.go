@@ -40,6 +40,8 @@ func TestMain(m *testing.M) {
 		switch {
 		case os.Getenv(crashRestore) != "":
 			child = restoreChild
+		case os.Getenv(crashDamage) != "":
+			child = damageChild
 		case os.Getenv(crashOpen) != "":
 			child = openChild
 		}

@@ -177,6 +177,13 @@ func (l *Log) collectOne() (bool, error) {
 	if err := checkFull(l.opts); err != nil {
 		return false, err
 	}
+	file, err := nextGarbage(l.opts.Dir)
+	if err == nil && file != "" {
+		err = l.rescueFile(file)
+	}
+	if err != nil {
+		return false, fmt.Errorf("collect garbage: %w", err)
+	}
 	failpoint("gc.begin")
 	started := time.Now()
 	before := folderSize(l.opts.Dir)

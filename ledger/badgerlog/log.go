@@ -92,6 +92,9 @@ func (l *Log) load(ctx context.Context) error {
 		return err
 	}
 	l.metrics = newMetrics(l)
+	if err := l.putBackAside(); err != nil {
+		return err
+	}
 	if err := l.checkFormat(ctx); err != nil {
 		return err
 	}

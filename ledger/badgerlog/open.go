@@ -100,6 +100,7 @@ func badgerOptions(o Options) badger.Options {
 		WithIndexCacheSize(o.IndexCache).
 		WithValueThreshold(valueThreshold).
 		WithValueLogFileSize(o.ValueLogFile).
+		WithVerifyValueChecksum(true). // without it a damaged value locks its file for good
 		WithNumCompactors(2).
 		WithNumVersionsToKeep(1).
 		WithCompression(options.Snappy).
@@ -125,11 +126,33 @@ func openBadger(o Options) (db *badger.DB, err error) {
 	if err := checkTables(o); err != nil {
 		return nil, folderError(o.Dir, err)
 	}
+	if err := setAside(o.Dir); err != nil {
+		return nil, folderError(o.Dir, err)
+	}
+	if err := checkRegistry(o.Dir); err != nil {
+		return nil, folderError(o.Dir, err)
+	}
 	db, err = badger.Open(badgerOptions(o))
 	if err != nil {
 		return nil, folderError(o.Dir, err)
 	}
 	return db, nil
+}
+
+// checkRegistry removes a damaged registry of keys, which Badger makes anew: no
+// store is encrypted, so there is nothing in it.
+func checkRegistry(dir string) error {
+	path := filepath.Join(dir, badger.KeyRegistryFileName)
+	if _, err := os.ReadFile(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err //nolint:wrapcheck // names the file
+	}
+	r, err := badger.OpenKeyRegistry(badger.KeyRegistryOptions{Dir: dir, ReadOnly: true})
+	if err == nil {
+		return r.Close() //nolint:wrapcheck // nothing is written
+	}
+	return os.Remove(path) //nolint:wrapcheck // names the file
 }
 
 // dropEmptyFiles removes files of no bytes, which a crash between a file's

@@ -105,6 +105,9 @@ type repair struct {
 
 func (c *checker) run() error {
 	c.expected, c.found = make(map[byte]int), make(map[byte]int)
+	if whole, err := c.files(); err != nil || !whole {
+		return err
+	}
 	c.report.Head = lastSeq(c.txn)
 	if err := c.control(); err != nil {
 		return err
@@ -144,6 +147,10 @@ func printKey(k []byte) string {
 		}
 	case keyControl, keySource:
 		return string(k[:1]) + "/" + string(k[1:])
+	case keyStore:
+		if namespace, key, ok := bytes.Cut(k[1:], []byte{0}); ok {
+			return fmt.Sprintf("s/%s %q", namespace, key)
+		}
 	}
 	return fmt.Sprintf("%c/%x", k[0], k[1:])
 }
