@@ -149,6 +149,9 @@ func (a *App) watchRules(ctx context.Context, hangup <-chan os.Signal) error {
 			a.logger.Error("the rules file cannot be used; the old rules stay in force", "error", err)
 		case err == nil && changed:
 			told = ""
+		case err == nil && told != "":
+			told = ""
+			a.logger.Info("the rules file is good again; it has the rules that are in force", "hash", a.rules.Rules().Hash())
 		case err == nil && asked:
 			a.logger.Info("keyword rules read again, nothing has changed", "hash", a.rules.Rules().Hash())
 		}

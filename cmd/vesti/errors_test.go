@@ -145,7 +145,7 @@ func TestBrokenRulesAreTold(t *testing.T) {
 	d := newDesk(t)
 	d.sources("sources: []\n")
 	d.write("rules.yaml", oldRules)
-	d.serve()
+	s := d.serve()
 	if e := d.do(exitDone, "status"); strings.Contains(e.stdout, "rules.yaml") {
 		t.Errorf("sound rules: %s", e.stdout)
 	}
@@ -157,10 +157,12 @@ func TestBrokenRulesAreTold(t *testing.T) {
 	if e := d.do(exitDone, "reclassify", "--dry-run"); !told.MatchString(e.stderr) {
 		t.Errorf("reclassify: %s", e.stderr)
 	}
+	s.wantLogged("the rules file cannot be used")
 	d.write("rules.yaml", oldRules)
 	if e := d.do(exitDone, "status"); strings.Contains(e.stdout, "rules.yaml") {
 		t.Errorf("mended rules: %s", e.stdout)
 	}
+	s.wantLogged("the rules file is good again")
 }
 
 // TestLockIsNamed: who finds the store taken learns by whom.

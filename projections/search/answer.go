@@ -78,21 +78,18 @@ func (s *Search) page(ctx context.Context, q *query, r posts.Request, out *Resul
 	defer cancel()
 	scored := r.Sort == posts.ByRelevance
 	got, err := f.match(limited, q.root, scored)
+	if looser := relaxed(q.root); err == nil && looser != nil && len(got.matches) == 0 && !got.cut {
+		if got, err = f.match(limited, looser, scored); len(got.matches) > 0 {
+			q.root = looser
+			out.note(NoteRelaxed)
+		}
+	}
 	if errors.Is(err, projections.ErrDamaged) { // found out by this search; the runner builds it anew
 		out.noteBuilding(0)
 		return posts.Page{}, nil
 	}
 	if err != nil {
 		return posts.Page{}, err
-	}
-	if looser := relaxed(q.root); looser != nil && len(got.matches) == 0 && !got.cut {
-		if got, err = f.match(limited, looser, scored); err != nil {
-			return posts.Page{}, err
-		}
-		if len(got.matches) > 0 {
-			q.root = looser
-			out.note(NoteRelaxed)
-		}
 	}
 	if err := ctx.Err(); err != nil {
 		return posts.Page{}, err

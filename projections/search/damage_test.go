@@ -206,6 +206,37 @@ func TestDamageWhileItServes(t *testing.T) {
 	}
 }
 
+// TestBytesChangeWhileItServes: a search that reads nonsense finds out that it is
+// nonsense; it says that the index is being built, and the log has no stack.
+func TestBytesChangeWhileItServes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	log := filled(t, dir)
+	s := start(t, log, dir)
+	s.feed.Settle()
+	merged(t, dir)
+	junk := bytes.Repeat([]byte{0xA5}, 1<<20)
+	if err := eachSegment(func(path string) error {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		return overwrite(path, 0, junk[:info.Size()])
+	})(t, dir); err != nil {
+		t.Fatal(err)
+	}
+	noted := false
+	s.untilHealed(t, "новость", &noted)
+	if !noted {
+		t.Error("no answer said that the index was being built")
+	}
+	for line := range strings.Lines(s.logged.String()) {
+		if len(line) > 500 {
+			t.Errorf("a long line in the log: %s", line)
+		}
+	}
+}
+
 // merged waits until an open index has stopped merging segments and removing
 // those that it has merged.
 func merged(t *testing.T, dir string) {

@@ -26,6 +26,9 @@ type health struct {
 	doubts chan struct{} // holds one when something went wrong that damage may explain
 }
 
+// errPanic: bleve panicked, over damaged files or by a defect.
+var errPanic = errors.New("the index panicked")
+
 func newHealth(logger *slog.Logger) *health {
 	return &health{logger: logger, ch: make(chan struct{}), doubts: make(chan struct{}, 1)}
 }
@@ -97,8 +100,10 @@ func (h *health) guard(f func() error) (err error) {
 			return
 		}
 		h.doubt()
-		h.logger.Error("panic in the index", "panic", v, "stack", string(debug.Stack()))
-		err = fmt.Errorf("the index is damaged or has a defect (%v); \"vesti rebuild search\" builds it again", v)
+		// Damage heals by itself; the stack is for whoever looks for a defect.
+		h.logger.Error("the search index panicked; its files are checked", "panic", v)
+		h.logger.Debug("stack of the panic in the search index", "stack", string(debug.Stack()))
+		err = fmt.Errorf("%w: %v", errPanic, v)
 		if fault, ok := v.(interface{ Addr() uintptr }); ok {
 			h.fail(fmt.Errorf("reading address %#x of a mapped file failed", fault.Addr()))
 			err = h.err()

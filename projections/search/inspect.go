@@ -13,6 +13,8 @@ import (
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	index "github.com/blevesearch/bleve_index_api"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
+
+	"vesti.nixg.ru/projections"
 )
 
 // inspectEvery is how often the files of an open index are looked at, so that
@@ -24,6 +26,9 @@ const inspectEvery = 5 * time.Second
 // at the next start only. Its methods are safe for concurrent use.
 type files struct {
 	dir string
+
+	reading sync.Mutex // held while they are read whole
+	read    time.Time  // when they were; guarded by reading
 
 	mu    sync.Mutex
 	root  fs.FileInfo
@@ -108,52 +113,81 @@ func segmentPaths(reader index.IndexReader) []string {
 	return paths
 }
 
+// diagnose says what an error of a search means: damage, where the files prove
+// it, which the runner then mends.
+func (f *fold) diagnose(ctx context.Context, err error) error {
+	if ctx.Err() != nil || errors.Is(err, projections.ErrDamaged) {
+		return err
+	}
+	_ = f.health.guard(func() error { // what it proves, health has
+		_, err := f.inspectOnce(ctx, true)
+		return err
+	})
+	if damaged := f.health.err(); damaged != nil {
+		return damaged
+	}
+	if errors.Is(err, errPanic) {
+		return fmt.Errorf("%w; damage is found and mended within seconds, and where it goes on \"vesti rebuild search\" builds the index anew", err)
+	}
+	return err
+}
+
 // inspect looks at the files now and then, and reads them whole after an error
 // that damage may explain, until ctx ends or the index is beyond use.
 func (f *fold) inspect(ctx context.Context) {
 	tick := time.NewTicker(inspectEvery)
 	defer tick.Stop()
-	var read time.Time // when they were last read whole, which takes a while
+	doubted := false
 	for {
-		doubts := f.health.doubts
-		if time.Since(read) < inspectEvery {
-			doubts = nil
-		}
-		deep := false
 		select {
 		case <-ctx.Done():
 			return
 		case <-f.health.broken():
 			return
 		case <-tick.C:
-		case <-doubts:
-			deep, read = true, time.Now()
+		case <-f.health.doubts:
+			doubted = true
 		}
-		_ = f.health.guard(func() error { return f.inspectOnce(ctx, deep) }) // what it proves, health has
+		_ = f.health.guard(func() error { // what it proves, health has
+			read, err := f.inspectOnce(ctx, doubted)
+			doubted = doubted && !read
+			return err
+		})
 	}
 }
 
-func (f *fold) inspectOnce(ctx context.Context, deep bool) error {
+// inspectOnce looks at the files, and reads them whole where that is asked for
+// and was not done just now.
+func (f *fold) inspectOnce(ctx context.Context, deep bool) (read bool, err error) {
 	reader, err := f.index.Reader()
 	if err != nil {
-		return err
+		return false, err
 	}
 	err = f.look(reader)
 	if err == nil && deep {
-		f.readWhole(ctx, segmentPaths(reader))
+		read = f.readWhole(ctx, segmentPaths(reader))
 	}
-	return errors.Join(err, reader.Close())
+	return read, errors.Join(err, reader.Close())
 }
 
-func (f *fold) readWhole(ctx context.Context, paths []string) {
+// readWhole reads the segments, which takes a while, and reports false where that
+// was done just before or was cut short.
+func (f *fold) readWhole(ctx context.Context, paths []string) bool {
+	f.files.reading.Lock()
+	defer f.files.reading.Unlock()
+	if time.Since(f.files.read) < inspectEvery {
+		return false
+	}
 	for _, path := range paths {
 		if ctx.Err() != nil {
-			return
+			return false
 		}
 		err := checkSegment(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // merged away meanwhile
 			f.health.fail(fmt.Errorf("segment %s: %w", filepath.Base(path), err))
-			return
+			return true
 		}
 	}
+	f.files.read = time.Now()
+	return true
 }

@@ -64,7 +64,7 @@ func (f *fold) match(ctx context.Context, root node, scored bool) (found, error)
 		return errors.Join(err, reader.Close())
 	})
 	if err != nil {
-		return found{}, fmt.Errorf("search the index: %w", err)
+		return found{}, fmt.Errorf("search the index: %w", f.diagnose(ctx, err))
 	}
 	return out, nil
 }
