@@ -111,13 +111,28 @@ func (b *tab) scheme(name string) {
 const wider = `Math.max(document.documentElement.scrollWidth - document.documentElement.clientWidth,
 	...[...document.querySelectorAll('.tablebox, .filters')].map(e => e.scrollWidth - e.clientWidth))`
 
-// look checks the page at each width: nothing may be cut off at its side. Where VESTI_SHOTS names a folder it leaves pictures there.
+// broken lists the words of table headers that do not fit on a line: a range over
+// one word has a box for each line.
+const broken = `[...document.querySelectorAll('thead th')].flatMap(th => {
+	const words = [], texts = document.createTreeWalker(th, NodeFilter.SHOW_TEXT)
+	while (texts.nextNode()) for (const m of texts.currentNode.data.matchAll(/[^\s]+/g)) {
+		const r = document.createRange()
+		r.setStart(texts.currentNode, m.index); r.setEnd(texts.currentNode, m.index + m[0].length)
+		if (!th.closest('.visually-hidden') && new Set([...r.getClientRects()].map(b => Math.round(b.top))).size > 1) words.push(m[0])
+	}
+	return words
+}).join(', ')`
+
+// look checks the page at each width: nothing may be cut off at its side, and no header broken in a word. Where VESTI_SHOTS names a folder it leaves pictures there.
 func (b *tab) look(name string) {
 	b.t.Helper()
 	for _, width := range []int64{least, slim, narrow, small, wide} {
 		b.size(width)
 		if over := ask(b, chromedp.Evaluate[int64](wider)); over > 0 {
 			b.t.Errorf("%s at %d: %d pixels wider than there is room", name, width, over)
+		}
+		if words := ask(b, chromedp.Evaluate[string](broken)); words != "" && width >= small {
+			b.t.Errorf("%s at %d: broken headers %s", name, width, words)
 		}
 		for _, scheme := range []string{"dark", "light"} {
 			dir := os.Getenv("VESTI_SHOTS")

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"vesti.nixg.ru/httpui/i18n"
 	"vesti.nixg.ru/ledger"
@@ -282,7 +284,13 @@ const shownValues = 8
 // takes it back.
 func (s *Server) facets(lang *i18n.Language, q query, f posts.Facets, names map[ledger.Slug]string) ([]facet, error) {
 	named := func(set string) func(string) (string, error) {
-		return func(v string) (string, error) { return label(lang, set, v) }
+		return func(v string) (string, error) {
+			text, err := label(lang, set, v)
+			if text != v { // stands alone, where elsewhere it stands in a sentence
+				text = capital(text)
+			}
+			return text, err
+		}
 	}
 	fields := []struct {
 		name   string
@@ -326,6 +334,12 @@ func (s *Server) facets(lang *i18n.Language, q query, f posts.Facets, names map[
 		}
 	}
 	return all, nil
+}
+
+// capital writes a text with a capital first.
+func capital(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:]
 }
 
 // spans are the dates that are asked for most: up to today, from some days ago.

@@ -72,6 +72,7 @@ func TestFacetsLeadToAndFromAFilter(t *testing.T) {
 	wantIn(t, page, `href="/?direction=linux&amp;lang=en&amp;q=kernel"`, "Remove all filters", `href="/?q=kernel"`)
 	page = d.get("/?direction=linux&lang=en&source=nobody")
 	wantIn(t, page, `<a href="/?direction=linux&amp;lang=en" aria-current="true"><span><bdi>nobody</bdi>`)
+	wantIn(t, d.get("/"), "<bdi>In the queue</bdi>", "<bdi>No direction</bdi>", "<bdi>English</bdi>")
 }
 
 func TestPagesOfAList(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"vesti.nixg.ru/ledger"
 )
@@ -140,7 +141,7 @@ some sources failed. With --json a command that fails prints {"error": "..."}.`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%v; see \"%s --help\"", err, cmd.CommandPath())
+		return usagef("%s; see \"%s --help\"", flagError(err), cmd.CommandPath())
 	})
 	f := root.PersistentFlags()
 	f.StringVar(&c.dataDir, "data", "", `folder of the store, the index and the socket (default "data")`)
@@ -154,6 +155,15 @@ some sources failed. With --json a command that fails prints {"error": "..."}.`,
 		newRebuild(c), newPassword(c))...)
 	root.AddCommand(needing(needsDesk, newWork(c), newReplay(c), newReclassify(c))...)
 	return strict(root)
+}
+
+// flagError names an unknown flag as it was typed: the library's own words show a
+// single byte of it, which is no letter of a word in Cyrillic.
+func flagError(err error) string {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() != "" {
+		return "unknown flag: -" + unknown.GetSpecifiedShortnames()
+	}
+	return err.Error()
 }
 
 // strict makes wrong arguments a usage error, for a command and all below it.

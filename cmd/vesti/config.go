@@ -170,6 +170,8 @@ func loadConfig(l configLayers) (Config, error) {
 // with half of it, and may grow by the rest before anybody looks again.
 const leastFreeSpace ByteSize = 64 << 20
 
+const mostWorkers = 1024 // at once, of a command too
+
 func (c *Config) check() error {
 	if _, err := time.LoadLocation(c.TimeZone); err != nil {
 		return usagef("setting time_zone: %q is no known zone; use a name such as Europe/Moscow, UTC or Local", c.TimeZone)
@@ -201,16 +203,20 @@ func (c *Config) check() error {
 		min, max float64
 		format   func(float64) string
 	}{
-		{"work.workers", float64(c.Workers), 1, 1024, plainNumber},
+		{"work.workers", float64(c.Workers), 1, mostWorkers, plainNumber},
+		{"work.grace", c.Grace.Seconds(), 0, 3600, inSeconds},
 		{"work.settle_keywords", c.SettleKeywords, 0, 1, plainNumber},
 		{"work.settle_learned", c.SettleLearned, 0, 1, plainNumber},
 		{"llm.workers", float64(c.LLMWorkers), 1, 256, plainNumber},
+		{"llm.timeout", c.LLMTimeout.Seconds(), 1, 3600, inSeconds},
 		{"llm.context", float64(c.LLMContext), 512, 1 << 20, plainNumber},
 		{"ledger.free_space", float64(c.FreeSpace), float64(leastFreeSpace), 1 << 60, inBytes},
 		{"memory", float64(c.Memory), 128 << 20, 1 << 50, inBytes},
 		{"ledger.max_attempts", float64(c.MaxAttempts), 1, 1000, plainNumber},
 		{"ledger.lease", c.Lease.Seconds(), 1, 86400, inSeconds},
 		{"crawl.concurrency", float64(c.CrawlConcurrency), 1, 1024, plainNumber},
+		{"crawl.feed_bytes", float64(c.FeedBytes), 64 << 10, 1 << 30, inBytes},
+		{"crawl.page_bytes", float64(c.PageBytes), 64 << 10, 1 << 30, inBytes},
 		{"crawl.timeout", c.FetchTimeout.Seconds(), 1, 3600, inSeconds},
 		{"crawl.p0", c.IntervalP0.Seconds(), 60, 30 * 86400, inSeconds},
 		{"crawl.p1", c.IntervalP1.Seconds(), 60, 30 * 86400, inSeconds},

@@ -65,6 +65,8 @@ func TestConfigErrorsNameTheirPlace(t *testing.T) {
 		{"out of range", "", nil, map[string]string{"work.workers": "0"}, []string{"work.workers"}},
 		{"size out of range", "", nil, map[string]string{"ledger.free_space": "1KiB"}, []string{"ledger.free_space: 1KiB is outside 64MiB to 1073741824GiB"}},
 		{"time out of range", "", nil, map[string]string{"crawl.p0": "5s"}, []string{"crawl.p0: 5s is outside 1m to 30d"}},
+		{"feed out of range", "", nil, map[string]string{"crawl.feed_bytes": "0"}, []string{"crawl.feed_bytes: 0 is outside 64KiB to 1GiB"}},
+		{"negative days", "", nil, map[string]string{"ledger.keep_runs": "-3d"}, []string{"ledger.keep_runs", "-3d"}},
 		{"zone", "", nil, map[string]string{"time_zone": "Mars/Olympus"}, []string{"time_zone", "Mars/Olympus"}},
 		{"model missing", "", nil, map[string]string{"llm.kind": "ollama"}, []string{"llm.model"}},
 	} {
@@ -84,7 +86,7 @@ func TestConfigErrorsNameTheirPlace(t *testing.T) {
 
 // A mistyped variable is told with the setting that it is like.
 func TestUnknownEnvironment(t *testing.T) {
-	env := map[string]string{"VESTI_WEB_LISTN": ":1", "VESTI_LLM_MODEL": "tiny", "VESTI_SERVICE_PORT_HTTP": "80", "WEB_LISTN": ":1"}
+	env := map[string]string{"VESTI_WEB_LISTN": ":1", "VESTI_LLM_MODEL": "tiny", "VESTI_SERVICE_PORT_HTTP": "80", "WEB_LISTN": ":1", "VESTI_CASES": "../shared/cases"}
 	var errs strings.Builder
 	c := call{err: &errs, env: env, cwd: t.TempDir()}
 	if _, err := c.config(); err != nil {

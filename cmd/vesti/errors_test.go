@@ -53,8 +53,11 @@ func TestErrors(t *testing.T) {
 		{[]string{"log", "zzz"}, `no post is called "zzz"`},
 		{[]string{"crawl", "--source", "nosuch"}, "nosuch"},
 		{[]string{"sources", "preview", "nosuch"}, "nosuch"},
-		{[]string{"search", "--limit", "500"}, "--limit 500: want 1 to 200"},
-		{[]string{"search", "--limit", "0"}, "--limit 0: want 1 to 200"},
+		{[]string{"search", "--limit", "500"}, "--limit 500: want 1 to 200, or 0 for the most"},
+		{[]string{"search", "--limit", "-1"}, "--limit -1: want 1 to 200, or 0 for the most"},
+		{[]string{"search", "-ядро"}, "unknown flag: -ядро; put -- before a query that begins with a minus: vesti search -- -word"},
+		{[]string{"status", "-ядро"}, `unknown flag: -ядро; see "vesti status --help"`},
+		{[]string{"work", "--workers", "2000"}, "--workers 2000: want 1 to 1024, or 0 for the setting work.workers"},
 		{[]string{"log", "one", "--limit", "-1"}, "--limit -1: want a number, 0 for all"},
 		{[]string{"sources", "dropped", "one", "--limit", "-1"}, "--limit -1: want a number, 0 for all"},
 		{[]string{"work", "--limit", "-1"}, "--limit -1: want a number, 0 for all"},
@@ -105,6 +108,9 @@ func TestSearchSaysWhatItLeftOut(t *testing.T) {
 	d.json(exitDone, &found, "search", "status:zzz")
 	if len(found.Notes) != 1 || found.Notes[0].Reason != "bad_value" || len(found.Notes[0].Parts) != 1 || found.Notes[0].Parts[0] != "status:zzz" {
 		t.Errorf("notes %+v", found.Notes)
+	}
+	if d.json(exitDone, &found, "search", "--limit", "0"); len(found.Hits) != 3 {
+		t.Errorf("without a limit %d hits", len(found.Hits))
 	}
 	d.json(exitDone, &found, "search", "--lang", "EN", "--source", "one")
 	if found.Total != 3 || len(found.Notes) != 0 {

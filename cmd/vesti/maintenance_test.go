@@ -180,6 +180,20 @@ func TestImportOPML(t *testing.T) {
 	if len(list.Sources) != 3 {
 		t.Errorf("%d sources after the import", len(list.Sources))
 	}
+	more := func(name string) string {
+		path := filepath.Join(t.TempDir(), "more.opml")
+		if err := os.WriteFile(path, []byte(`<opml version="2.0"><body><outline type="rss" text="`+name+`" xmlUrl="`+feed.URL+"/"+name+`"/></body></opml>`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return d.do(exitDone, "sources", "import", path).stdout
+	}
+	if said := more("One"); !strings.Contains(said, "They are crawled from the next start on") {
+		t.Errorf("without a server the import said %s", said)
+	}
+	d.serve()
+	if said := more("Two"); !strings.Contains(said, "The server that runs has taken them over") {
+		t.Errorf("beside a server the import said %s", said)
+	}
 	if out := d.do(exitDone, "sources", "export").stdout; !strings.Contains(out, "https://games.example.org/rss") {
 		t.Errorf("export: %s", out)
 	}

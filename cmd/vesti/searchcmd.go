@@ -61,8 +61,11 @@ as "notes" with --json.`,
 		Example: "  vesti search 'ядро linux' --limit 5\n  vesti search --direction llm --since 2026-11-01 --sort interest",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if limit < 1 || limit > search.MaxLimit {
-				return usagef("--limit %d: want 1 to %d", limit, search.MaxLimit)
+			if limit < 0 || limit > search.MaxLimit {
+				return usagef("--limit %d: want 1 to %d, or 0 for the most", limit, search.MaxLimit)
+			}
+			if limit == 0 {
+				limit = search.MaxLimit
 			}
 			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
 				r := search.Request{Query: strings.Join(args, " "), Sort: posts.Sort(sort), Limit: limit}
@@ -101,10 +104,10 @@ as "notes" with --json.`,
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return usagef("%v; put -- before a query that begins with a minus: vesti search -- -word", err)
+		return usagef("%s; put -- before a query that begins with a minus: vesti search -- -word", flagError(err))
 	})
 	f := cmd.Flags()
-	f.IntVar(&limit, "limit", search.DefaultLimit, fmt.Sprintf("most hits to print, up to %d", search.MaxLimit))
+	f.IntVar(&limit, "limit", search.DefaultLimit, fmt.Sprintf("most hits to print, up to %d; 0 for as many as that", search.MaxLimit))
 	f.StringVar(&direction, "direction", "", "only this direction")
 	f.StringVar(&source, "source", "", "only what this source carries")
 	f.StringVar(&lang, "lang", "", "only this language, by its two letters: ru, en")

@@ -27,7 +27,8 @@ func newSourcesImport(c *call) *cobra.Command {
 standard input. A folder with the name of a direction gives its feeds that
 direction; the feeds of others go to --direction, which is told of each folder.
 Feeds that are there already, and what cannot be read, are left out and told. The
-file as it was is kept beside it as sources.yaml.bak.`,
+file as it was is kept beside it as sources.yaml.bak. A server that runs takes the
+new sources over at once.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.interactive = args[0] == "-"
@@ -100,6 +101,13 @@ func (c *call) importOPML(ctx context.Context, a *App, name string, im crawl.Imp
 			verb = "would be added"
 		}
 		fmt.Fprintf(w, "%d sources %s, %d left out\n", len(added), verb, len(skipped))
+		switch {
+		case dry || len(added) == 0:
+		case c.app != nil:
+			fmt.Fprintln(w, "The server that runs has taken them over and crawls them now.")
+		default:
+			fmt.Fprintln(w, "They are crawled from the next start on; \"vesti crawl --all\" crawls them now.")
+		}
 	})
 }
 

@@ -12,6 +12,10 @@ import (
 func parseDuration(s string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		n, err := strconv.ParseFloat(days, 64)
+		const most = 100 * 365
+		if err == nil && !(n >= 0 && n <= most) {
+			err = errors.New("no number of days")
+		}
 		return time.Duration(n * float64(24*time.Hour)), err
 	}
 	d, err := time.ParseDuration(s)

@@ -22,8 +22,8 @@ parked with its cause after ledger.max_attempts; the run goes on and ends with
 exit code 0.`,
 		Example: "  vesti work --workers 8 --limit 200",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if workers < 0 {
-				return usagef("--workers %d: want a number, 0 for the setting work.workers", workers)
+			if workers < 0 || workers > mostWorkers {
+				return usagef("--workers %d: want 1 to %d, or 0 for the setting work.workers", workers, mostWorkers)
 			}
 			if err := checkLimit(limit); err != nil {
 				return err
@@ -33,7 +33,7 @@ exit code 0.`,
 			})
 		},
 	}
-	cmd.Flags().IntVar(&workers, "workers", 0, "posts at once; 0 for the setting work.workers")
+	cmd.Flags().IntVar(&workers, "workers", 0, fmt.Sprintf("posts at once, up to %d; 0 for the setting work.workers", mostWorkers))
 	cmd.Flags().IntVar(&limit, "limit", 0, "most posts to take; 0 for all that wait")
 	return cmd
 }
