@@ -365,6 +365,58 @@ func TestForeignFileIsNoDamage(t *testing.T) {
 	}
 }
 
+// stopping is a ledger whose reader is stopped as soon as it reads a text.
+type stopping struct {
+	*badgerlog.Log
+	stop context.CancelFunc
+}
+
+func (l stopping) Post(ctx context.Context, num ledger.PostNum) (ledger.Post, error) {
+	l.stop()
+	return l.Log.Post(context.WithoutCancel(ctx), num)
+}
+
+// TestStopInTheMiddleOfABatch: a batch that is being written when vesti stops is
+// no reason for alarm, and is not lost.
+func TestStopInTheMiddleOfABatch(t *testing.T) {
+	t.Parallel()
+	log := ledgertest.Open(t)
+	if _, err := log.Append(t.Context(), ledgertest.Items("a", 200)); err != nil {
+		t.Fatal(err)
+	}
+	events, err := log.Read(t.Context(), 0, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		ctx, stop := context.WithCancel(t.Context())
+		logged := &lockedBuffer{}
+		index := search.New(search.Options{
+			Dir: t.TempDir(), Texts: stopping{log, stop}, Posts: posts.New(log.Store), Logger: slog.New(slog.NewTextHandler(logged, nil)),
+		})
+		fold, err := index.Open(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := fold.Apply(ctx, events, log.Head()); !errors.Is(err, context.Canceled) {
+			t.Errorf("the stopped batch: %v", err)
+		}
+		if err := fold.Close(); err != nil || logged.String() != "" {
+			t.Fatalf("closed with %v\n%s", err, logged)
+		}
+		again, err := index.Open(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.Checkpoint() != log.Head() {
+			t.Errorf("the batch is lost: checkpoint %d, want %d", again.Checkpoint(), log.Head())
+		}
+		if err := again.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // torn is a ledger in which one post cannot be read.
 type torn struct {
 	*badgerlog.Log

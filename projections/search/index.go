@@ -225,7 +225,15 @@ func (f *fold) Close() error {
 		f.inspecting.Wait()
 	}
 	done := make(chan error, 1)
-	go func() { done <- f.health.guard(f.index.Close) }()
+	go func() {
+		if f.pending != nil { // to close under a batch makes bleve panic
+			select {
+			case <-f.pending.done:
+			case <-f.health.broken():
+			}
+		}
+		done <- f.health.guard(f.index.Close)
+	}()
 	select {
 	case err := <-done:
 		f.release()
