@@ -22,7 +22,7 @@ func newMetrics(reg prometheus.Registerer, census func() census) *metrics {
 	m := &metrics{
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "vesti_crawl_runs_total",
-			Help: "Runs of sources, by crawler, outcome (ok, not_modified, throttled, failed) and the cause of a failure.",
+			Help: "Runs of sources, by crawler, outcome (ok, not_modified, partial, throttled, failed) and the cause of a failure.",
 		}, []string{"crawler", "outcome", "cause"}),
 		entries: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "vesti_crawl_entries_total",

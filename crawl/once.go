@@ -43,6 +43,7 @@ type Summary struct {
 const (
 	OutcomeOK          = "ok"
 	OutcomeNotModified = "not_modified" // 304, or the same bytes as before
+	OutcomePartial     = "partial"      // the document was cut or too long; what was complete is kept
 	OutcomeThrottled   = "throttled"
 	OutcomeFailed      = "failed"
 )
@@ -236,6 +237,8 @@ func (e ending) result() Result {
 		}
 	case rep.NotModified:
 		r.Outcome = OutcomeNotModified
+	case rep.Truncated:
+		r.Outcome = OutcomePartial
 	}
 	return r
 }

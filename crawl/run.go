@@ -248,6 +248,9 @@ func (c *Crawler) logRun(ctx context.Context, res ending, next time.Time) {
 	if res.report.New > 0 {
 		level = slog.LevelInfo
 	}
+	if res.report.Truncated {
+		attrs = append(attrs, slog.Bool("truncated", true))
+	}
 	if res.err != nil {
 		level = slog.LevelWarn
 		attrs = append(attrs, slog.String("error", res.err.Error()))

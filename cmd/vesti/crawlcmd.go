@@ -111,7 +111,11 @@ func (c *call) runProgress() func(crawl.Result) {
 			c.progress("%s %s", line, r.Error)
 			return
 		}
-		c.progress("%s %d entries, %d new, %d seen again, %d revised, %d dropped", line, r.Fetched, r.New, r.SeenAgain, r.Revised, r.Dropped)
+		note := ""
+		if r.Truncated {
+			note = "; " + noteTruncated
+		}
+		c.progress("%s %d entries, %d new, %d seen again, %d revised, %d dropped%s", line, r.Fetched, r.New, r.SeenAgain, r.Revised, r.Dropped, note)
 	}
 }
 

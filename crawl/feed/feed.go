@@ -78,6 +78,12 @@ func (k *Kind) Crawl(ctx context.Context, job crawl.Job) (crawl.Report, error) {
 	if err != nil {
 		return crawl.Report{HTTPStatus: resp.Status, Bytes: resp.Bytes}, failure(resp, err)
 	}
+	if doc.Cut && len(doc.Entries) == 0 {
+		return crawl.Report{HTTPStatus: resp.Status, Bytes: resp.Bytes}, failure(resp, &BrokenError{Err: errCut})
+	}
+	if doc.Cut { // the rest is to be had by asking again, which no validator may prevent
+		report.Validators.ETag, report.Validators.LastModified, report.Validators.BodyHash = "", "", ledger.Hash{}
+	}
 	report.MovedTo = resp.PermanentURL
 	report.Validators.LastBuildDate = ledger.CutText(doc.UpdatedRaw, maxRawDate)
 	report.Title = ledger.CutText(doc.Title, maxTitle)
@@ -92,6 +98,9 @@ func (k *Kind) Crawl(ctx context.Context, job crawl.Job) (crawl.Report, error) {
 	}
 	return report, nil
 }
+
+// errCut: nothing of a document is whole.
+var errCut = errors.New("it breaks off before the end of its first entry")
 
 func (k *Kind) parse(body []byte, opts ParseOptions) (*Document, error) {
 	k.parsing <- struct{}{}

@@ -295,6 +295,7 @@ func TestWhatIsNoFeed(t *testing.T) {
 		"opml":      {`<opml version="2.0"></opml>`, ledger.CauseNotFeed, "an OPML list"},
 		"text":      {`not found`, ledger.CauseNotFeed, "plain text: “not found”"},
 		"binary":    {"\x89PNG\r\n\x1a\n\x00", ledger.CauseNotFeed, "binary data"},
+		"cut":       {`<?xml version="1.0"?><rss version="2.0"><channel><title>News</title><item><title>On`, ledger.CauseParse, "breaks off before the end of its first entry"},
 		"broken":    {`{"version":"https://jsonfeed.org/version/1.1","items":`, ledger.CauseParse, "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -330,8 +331,12 @@ func TestEmptyAndCutFeeds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r := run.report; len(run.items) != c.items || r.Empty != c.empty || r.Truncated != c.truncated {
+			r := run.report
+			if len(run.items) != c.items || r.Empty != c.empty || r.Truncated != c.truncated {
 				t.Errorf("%d items, report %+v", len(run.items), r)
+			}
+			if asksAgain := r.Validators.BodyHash.IsZero(); asksAgain != c.truncated {
+				t.Errorf("of a document that was cut the rest could not be had: %+v", r.Validators)
 			}
 		})
 	}

@@ -32,7 +32,7 @@ func (m *mapper) parseJSON(text string) (*Document, error) {
 		return nil, notFeed(text)
 	}
 	doc := m.fromJSON(f)
-	doc.Truncated = cut || left > 0
+	doc.Cut, doc.Truncated = cut, cut || left > 0
 	doc.Listed = len(doc.Entries) + left
 	return doc, nil
 }

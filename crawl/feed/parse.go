@@ -28,7 +28,8 @@ type ParseOptions struct {
 type Document struct {
 	Format      string // rss, rdf, atom, cdf, json
 	Encoding    string // that the bytes were in
-	Truncated   bool   // the document was cut, or holds more entries than are read: Entries is not all
+	Cut         bool   // the document breaks off; what was whole before is in Entries
+	Truncated   bool   // it was cut, or holds more entries than are read: Entries is not all
 	Listed      int    // entries in the document, those that are not read too
 	Title       string
 	Description string
@@ -140,7 +141,7 @@ func (m *mapper) parseXML(r repaired) (doc *Document, err error) {
 		}
 		doc = m.fromRSS(f)
 	}
-	doc.Format, doc.Truncated = r.format, r.cut || r.left > 0
+	doc.Format, doc.Cut, doc.Truncated = r.format, r.cut, r.cut || r.left > 0
 	doc.Listed = len(doc.Entries) + r.left
 	if doc.Language == "" {
 		doc.Language = r.lang

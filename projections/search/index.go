@@ -228,7 +228,7 @@ func (f *fold) Close() error {
 	go func() {
 		if f.pending != nil { // to close under a batch makes bleve panic
 			select {
-			case <-f.pending.done:
+			case <-f.pending.done: //nolint:errcheck // nobody waits for it any more
 			case <-f.health.broken():
 			}
 		}
