@@ -144,7 +144,7 @@ func (d *drain) claim(ctx context.Context, g group, worker string) (ledger.Claim
 			d.setFailure(fmt.Errorf("claim a post: %w", err))
 			return ledger.Claim{}, false
 		}
-		d.pool.log.Warn("cannot claim", slog.String("worker", worker), slog.Any("error", err))
+		d.pool.troubles.tell(slog.LevelWarn, "cannot claim", err)
 		wait(ctx, pause)
 		pause *= 2
 	}

@@ -45,7 +45,7 @@ func (p *Pool) hold(work context.Context, claim ledger.Claim) (context.Context, 
 				h.lose()
 				return
 			case ctx.Err() == nil:
-				p.log.Warn("cannot renew a lease", slog.Uint64("post", uint64(claim.Post)), slog.Any("error", err))
+				p.troubles.tell(slog.LevelWarn, "cannot renew a lease", err, slog.Uint64("post", uint64(claim.Post)))
 			}
 			beat.Reset(p.beat(h.claim))
 		}

@@ -64,6 +64,8 @@ type Pool struct {
 	log     *slog.Logger
 	metrics *metrics
 	now     func() time.Time
+
+	troubles troubles
 }
 
 // New returns a pool. It fails when its metrics are registered already.
@@ -85,7 +87,7 @@ func New(o Options) (*Pool, error) {
 	}
 	return &Pool{
 		queue: o.Queue, decider: o.Decider, options: o, breaker: o.Breaker,
-		log: o.Logger, metrics: m, now: o.Now,
+		log: o.Logger, metrics: m, now: o.Now, troubles: troubles{log: o.Logger, now: o.Now},
 	}, nil
 }
 
@@ -149,7 +151,7 @@ func (p *Pool) serve(ctx, work context.Context, r *run, g group, worker string) 
 		case errors.Is(err, ledger.ErrClosed):
 			return fmt.Errorf("claim a post: %w", err)
 		default:
-			p.log.Warn("cannot claim", slog.String("worker", worker), slog.Any("error", err), slog.Duration("pause", pause))
+			p.troubles.tell(slog.LevelWarn, "cannot claim", err)
 			wait(ctx, pause)
 			pause = min(2*pause, maxClaimPause)
 		}

@@ -1,10 +1,15 @@
 package classify_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -164,4 +169,32 @@ func TestDrainIsStopped(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || s.Claimed == 0 || s.Claimed > 10 || s.Claimed != s.Classified {
 		t.Errorf("summary %+v, %v", s, err)
 	}
+}
+
+// refusing is a queue on a full disk.
+type refusing struct {
+	classify.Queue
+	free atomic.Int64
+}
+
+func (q *refusing) Claim(context.Context, ledger.ClaimRequest) (ledger.Claim, error) {
+	return ledger.Claim{}, fmt.Errorf("claim: %w: %d bytes free", ledger.ErrNoSpace, q.free.Add(1))
+}
+
+// TestTroubleIsToldOnce: not by each worker, at each try.
+func TestTroubleIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var logged bytes.Buffer // the bubble's goroutines have ended when it is read
+		p := pool(t, classify.Options{
+			Queue: &refusing{}, Decider: rules(t), Workers: 32, Logger: slog.New(slog.NewTextHandler(&logged, nil)),
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
+		defer cancel()
+		if err := p.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(logged.String(), "cannot claim"); n != 3 {
+			t.Errorf("told %d times in two and a half minutes, want 3:\n%s", n, logged.String())
+		}
+	})
 }

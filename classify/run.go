@@ -145,8 +145,8 @@ func (r *run) settle(claim ledger.Claim, err error, counted counter) {
 		r.tally.stale.Add(1)
 	default:
 		r.tally.stale.Add(1)
-		r.pool.log.Error("outcome not written: the post comes back when its lease ends",
-			slog.Uint64("post", uint64(claim.Post)), slog.String("worker", claim.Worker), slog.Any("error", err))
+		r.pool.troubles.tell(slog.LevelError, "outcome not written: the post comes back when its lease ends", err,
+			slog.Uint64("post", uint64(claim.Post)), slog.String("worker", claim.Worker))
 	}
 }
 

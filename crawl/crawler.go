@@ -58,6 +58,8 @@ type Crawler struct {
 
 	mu      sync.Mutex
 	entries map[ledger.Slug]*entry
+
+	faultSaid time.Time // when the log last heard of a run that was not recorded; under mu
 }
 
 // entry is a source in the registry. Its fields are under Crawler.mu.
@@ -67,6 +69,7 @@ type entry struct {
 	due     time.Time      // zero for at once
 	trigger ledger.Trigger // of the next run where somebody asked for it; "" for the schedule's
 	full    bool           // the next run asks for the whole document
+	faults  int            // runs in a row that the ledger could not take
 	busy    bool           // a run is under way
 	started time.Time      // of the run under way
 	host    string         // that the run under way counts for

@@ -230,7 +230,7 @@ func (c *Crawler) settle(ctx context.Context, e *entry, defined Source, out outc
 	}
 	c.metrics.ended(c.source(e).Crawler, *res)
 	c.mu.Lock()
-	e.state, e.due, e.full = out.after, out.after.Next, false
+	e.state, e.due, e.full, e.faults = out.after, out.after.Next, false, 0
 	if !reflect.DeepEqual(defined, e.src) {
 		c.redefined(e, defined) // a reload during the run
 	}
@@ -258,13 +258,24 @@ func (c *Crawler) logRun(ctx context.Context, res ending, next time.Time) {
 	c.opts.Logger.LogAttrs(ctx, level, "source crawled", attrs...)
 }
 
-// postpone leaves the source as it was, to be tried again soon.
+// postpone leaves the source as it was, to be tried again soon, and then less and
+// less often, as on a disk that stays full: its site is asked for nothing. The log
+// hears of one such run a minute.
 func (c *Crawler) postpone(ctx context.Context, e *entry, err error) {
 	c.mu.Lock()
-	e.due = c.opts.Now().Add(c.jittered(retryInterval))
-	slug := e.src.Slug
+	now, slug := c.opts.Now(), e.src.Slug
+	delay := min(retryInterval<<min(e.faults, 10), max(retryInterval, c.interval(e.src)))
+	e.due = now.Add(c.jittered(delay))
+	stopped := ctx.Err() != nil
+	say := !stopped && now.Sub(c.faultSaid) >= time.Minute
+	if !stopped {
+		e.faults++
+	}
+	if say {
+		c.faultSaid = now
+	}
 	c.mu.Unlock()
-	if ctx.Err() == nil {
+	if say {
 		c.opts.Logger.LogAttrs(ctx, slog.LevelError, "run of source not recorded",
 			slog.String("source", string(slug)), slog.String("error", err.Error()))
 	}

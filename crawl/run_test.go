@@ -245,8 +245,11 @@ func TestAFullDiskIsNoFaultOfTheSource(t *testing.T) {
 		if s := d.state(t, "a"); s.Runs != 0 {
 			t.Errorf("recorded as %+v", s)
 		}
+		if n := len(kind.of("a")); n < 3 || n > 5 {
+			t.Errorf("its site was asked %d times in ten minutes, for nothing", n)
+		}
 		full.full.Store(false)
-		time.Sleep(2 * time.Minute)
+		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		if s := d.state(t, "a"); s.Status != ledger.SourceAlive || s.New != 2 {
 			t.Errorf("when there was room again: %+v", s)
