@@ -22,7 +22,8 @@ type Store interface {
 // Tx is one transaction of a Store. It is valid until f returns and is not
 // safe for concurrent use.
 type Tx interface {
-	// Get returns a copy of the value, or an error matching ErrNotFound.
+	// Get returns a copy of the value, or an error matching ErrNotFound, or
+	// ErrUnreadable where what is stored is damaged. Scan returns the latter, too.
 	Get(key []byte) ([]byte, error)
 	// Set and Delete keep no reference to key and value. In a View they fail.
 	Set(key, value []byte) error
@@ -31,4 +32,6 @@ type Tx interface {
 	// first one not below start (nil for the first of all), until f returns false
 	// or an error. The slices are valid during the call only.
 	Scan(prefix, start []byte, f func(key, value []byte) (bool, error)) error
+	// Keys is Scan without reading the values.
+	Keys(prefix, start []byte, f func(key []byte) (bool, error)) error
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -188,6 +190,70 @@ func TestRebuildServesTheOldGenerationMeanwhile(t *testing.T) {
 		})
 	}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestDamagedRow: a row that the disk has spoilt costs a rebuild, at opening as
+// well as when a reader finds it, and keeps nobody waiting.
+func TestDamagedRow(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	row := bytes.Repeat([]byte("a long row "), 200)
+	log := ledgertest.Open(t, ledgertest.Dir(dir))
+	add(t, log, "a", 5)
+	c := newCounter(log.Store, 1)
+	r, stop := run(t, options(log, c))
+	settle(t, log, r)
+	first := c.serving.Load()
+	if err := first.Table.Apply(t.Context(), log.Head(), func(tx ledger.Tx) error { return tx.Set([]byte("row"), row) }); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.vlog"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spoilt := false
+	for _, path := range files {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at := bytes.Index(b, row); at >= 0 {
+			b[at] ^= 1
+			spoilt = true
+		}
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !spoilt {
+		t.Fatal("the row is in no file of values")
+	}
+
+	log = ledgertest.Open(t, ledgertest.Dir(dir))
+	c = newCounter(log.Store, 1)
+	r, _ = run(t, options(log, c))
+	settle(t, log, r)
+	read := c.serving.Load()
+	err = read.View(t.Context(), func(tx ledger.Tx) error {
+		_, err := tx.Get([]byte("row"))
+		return err
+	})
+	if !errors.Is(err, projections.ErrDamaged) {
+		t.Fatalf("a damaged row was read: %v", err)
+	}
+	for deadline := time.Now().Add(time.Minute); c.serving.Load() == read || c.serving.Load() == nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("what serves is still the damaged one")
+		}
+	}
+	settle(t, log, r)
+	if got := c.serving.Load().count.Load(); got != 5 {
+		t.Errorf("%d events after the rebuild, want 5", got)
 	}
 }
 

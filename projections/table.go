@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"vesti.nixg.ru/ledger"
@@ -29,12 +30,16 @@ type Table struct {
 	store      ledger.Store
 	checkpoint atomic.Uint64 // applied
 	stored     uint64        // on disk; touched by Apply only
+
+	breaking sync.Once
+	broken   chan struct{}
+	damage   atomic.Pointer[error]
 }
 
 // OpenTable opens the table of a projection's generation.
 func OpenTable(ctx context.Context, stores Stores, projection string, generation uint64) (*Table, error) {
-	t := &Table{store: stores(namespace(projection, generation))}
-	err := t.store.View(ctx, func(tx ledger.Tx) error {
+	t := &Table{store: stores(namespace(projection, generation)), broken: make(chan struct{})}
+	err := t.View(ctx, func(tx ledger.Tx) error {
 		v, err := tx.Get([]byte(checkpointKey))
 		switch {
 		case errors.Is(err, ledger.ErrNotFound):
@@ -57,8 +62,36 @@ func OpenTable(ctx context.Context, stores Stores, projection string, generation
 // Checkpoint is the last event that was applied.
 func (t *Table) Checkpoint() ledger.Seq { return ledger.Seq(t.checkpoint.Load()) }
 
+// Broken implements Fragile: it is closed once a row could not be read.
+func (t *Table) Broken() <-chan struct{} { return t.broken }
+
+// Err implements Fragile.
+func (t *Table) Err() error {
+	if err := t.damage.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// failed takes note of an error that says that a row is damaged.
+func (t *Table) failed(err error) error {
+	if errors.Is(err, ledger.ErrUnreadable) {
+		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if !errors.Is(err, ErrDamaged) {
+		return err
+	}
+	t.breaking.Do(func() {
+		t.damage.Store(&err)
+		close(t.broken)
+	})
+	return err
+}
+
 // View reads the rows.
-func (t *Table) View(ctx context.Context, f func(ledger.Tx) error) error { return t.store.View(ctx, f) }
+func (t *Table) View(ctx context.Context, f func(ledger.Tx) error) error {
+	return t.failed(t.store.View(ctx, f))
+}
 
 // Apply runs f and moves the checkpoint to through in one transaction. f may
 // run more than once.
@@ -70,7 +103,7 @@ func (t *Table) Apply(ctx context.Context, through ledger.Seq, f func(ledger.Tx)
 		return tx.Set([]byte(checkpointKey), binary.BigEndian.AppendUint64(nil, uint64(through)))
 	})
 	if err != nil {
-		return err
+		return t.failed(err)
 	}
 	t.stored = uint64(through)
 	t.checkpoint.Store(uint64(through))
@@ -94,7 +127,7 @@ func DropTable(ctx context.Context, stores Stores, projection string, generation
 	for {
 		var keys [][]byte
 		err := store.View(ctx, func(tx ledger.Tx) error {
-			return tx.Scan(nil, nil, func(key, _ []byte) (bool, error) {
+			return tx.Keys(nil, nil, func(key []byte) (bool, error) {
 				keys = append(keys, append([]byte(nil), key...))
 				return len(keys) < dropChunk, nil
 			})

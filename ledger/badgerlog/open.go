@@ -234,7 +234,14 @@ func (l *Log) newStore() error {
 // such, the rest for those who debug.
 type badgerLogger struct{ to *slog.Logger }
 
-func (b badgerLogger) Errorf(format string, args ...any) { b.log(slog.LevelError, format, args) }
+func (b badgerLogger) Errorf(format string, args ...any) {
+	level := slog.LevelError
+	if strings.HasPrefix(format, "Unable to read: Key") || strings.HasPrefix(format, "Key: ") {
+		level = slog.LevelDebug // a damaged value, of which the read's caller hears by errValue
+	}
+	b.log(level, format, args)
+}
+
 func (b badgerLogger) Warningf(format string, args ...any) {
 	level := slog.LevelWarn
 	if strings.Contains(fmt.Sprintf(format, args...), "Unable to fill tables") {

@@ -111,6 +111,21 @@ func (t *tx) Delete(key []byte) error {
 
 // Scan implements ledger.Tx.
 func (t *tx) Scan(prefix, start []byte, f func(key, value []byte) (bool, error)) error {
+	return t.each(prefix, start, func(key []byte, item *badger.Item) (more bool, err error) {
+		err = readValue(item, func(v []byte) error {
+			more, err = f(key, v)
+			return err
+		})
+		return more, err
+	})
+}
+
+// Keys implements ledger.Tx.
+func (t *tx) Keys(prefix, start []byte, f func(key []byte) (bool, error)) error {
+	return t.each(prefix, start, func(key []byte, _ *badger.Item) (bool, error) { return f(key) })
+}
+
+func (t *tx) each(prefix, start []byte, f func(key []byte, item *badger.Item) (bool, error)) error {
 	full := t.key(prefix)
 	from := full
 	if bytes.Compare(start, prefix) > 0 {
@@ -120,12 +135,7 @@ func (t *tx) Scan(prefix, start []byte, f func(key, value []byte) (bool, error))
 	defer it.Close()
 	for it.Seek(from); it.Valid(); it.Next() {
 		item := it.Item()
-		more := false
-		err := readValue(item, func(v []byte) error {
-			var err error
-			more, err = f(item.Key()[len(t.prefix):], v)
-			return err
-		})
+		more, err := f(item.Key()[len(t.prefix):], item)
 		if err != nil || !more {
 			return err //nolint:wrapcheck // f's own error
 		}

@@ -73,6 +73,12 @@ func (f *fold) load(ctx context.Context) error {
 // Checkpoint implements projections.Fold.
 func (f *fold) Checkpoint() ledger.Seq { return f.table.Checkpoint() }
 
+// Broken implements projections.Fragile.
+func (f *fold) Broken() <-chan struct{} { return f.table.Broken() }
+
+// Err implements projections.Fragile.
+func (f *fold) Err() error { return f.table.Err() }
+
 // Close implements projections.Fold.
 func (f *fold) Close() error { return nil }
 

@@ -65,7 +65,7 @@ func (f *fold) load(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return tx.Scan([]byte{rowRun}, nil, func(key, _ []byte) (bool, error) {
+		return tx.Keys([]byte{rowRun}, nil, func(key []byte) (bool, error) {
 			slug := ledger.Slug(key[1 : len(key)-9])
 			r := f.rows[slug]
 			r.kept = append(r.kept, ledger.Seq(binary.BigEndian.Uint64(key[len(key)-8:])))
@@ -77,6 +77,12 @@ func (f *fold) load(ctx context.Context) error {
 
 // Checkpoint implements projections.Fold.
 func (f *fold) Checkpoint() ledger.Seq { return f.table.Checkpoint() }
+
+// Broken implements projections.Fragile.
+func (f *fold) Broken() <-chan struct{} { return f.table.Broken() }
+
+// Err implements projections.Fragile.
+func (f *fold) Err() error { return f.table.Err() }
 
 // Close implements projections.Fold.
 func (f *fold) Close() error { return nil }
