@@ -197,8 +197,9 @@ func (b *Breaker) trip(err error) {
 		pause = min(b.options.Pause<<b.failures, b.options.Limit)
 	}
 	b.failures++
-	pause = max(pause, failureOf(err).RetryAfter)
-	b.open, b.reason, b.retry = true, err.Error(), now.Add(pause)
+	failure := failureOf(err)
+	pause = max(pause, failure.RetryAfter)
+	b.open, b.reason, b.retry = true, failure.Err.Error(), now.Add(pause)
 	b.notify()
 }
 

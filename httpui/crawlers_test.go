@@ -15,6 +15,7 @@ import (
 	"vesti.nixg.ru/httpui"
 	"vesti.nixg.ru/ledger"
 	"vesti.nixg.ru/ledger/ledgertest/cases"
+	"vesti.nixg.ru/projections"
 )
 
 func TestQueueCards(t *testing.T) {
@@ -116,6 +117,19 @@ func TestAwayModelAndLaggingViewsAreShown(t *testing.T) {
 	d.llm = classify.BreakerStatus{Open: true, Since: d.clock.Now(), Reason: "connection refused by 127.0.0.1:11434", Retry: d.clock.Now().Add(2 * time.Minute)}
 	d.mu.Unlock()
 	wantIn(t, d.get("/crawlers"), "The language model is away: connection refused by 127.0.0.1:11434.", "in 2 min")
+	d.mu.Lock()
+	d.llm.Reason = `model "qwen3" is not installed: ollama pull qwen3`
+	d.mu.Unlock()
+	d.rebuild(func(o *httpui.Options) {
+		o.Projections = func() []projections.Status {
+			return []projections.Status{{Name: "queue", Error: "apply events 5 to 9: not enough free disk space"}}
+		}
+	})
+	d.client = newClient(t)
+	d.logIn(d.client)
+	page := d.post("/preferences", map[string][]string{"lang": {"ru"}, "next": {"/crawlers"}})
+	wantIn(t, page, "Языковая модель недоступна: модель &#34;qwen3&#34; не установлена: ollama pull qwen3.",
+		"Представление «очередь» остановилось: применение событий с 5 по 9: не хватает места на диске")
 }
 
 func TestTelegramAccountInNeedIsShown(t *testing.T) {

@@ -18,13 +18,14 @@ import (
 
 // formats make values readable in a language.
 type formats struct {
+	said     sayings
 	now      func() time.Time
 	location *time.Location
 	base     string
 }
 
 func (s *Server) formats() formats {
-	return formats{now: s.Now, location: s.Location, base: s.base}
+	return formats{said: s.said, now: s.Now, location: s.Location, base: s.base}
 }
 
 // funcs are the functions of templates. Texts come from the catalogue by their
@@ -35,6 +36,8 @@ func (f formats) funcs(lang *i18n.Language) template.FuncMap {
 		"t":     lang.Text,
 		"tn":    lang.Plural,
 		"label": func(set string, value any) (string, error) { return label(lang, set, value) },
+
+		"said": func(message string) (string, error) { return f.said.in(lang, message) },
 
 		"note": func(n search.Note) (string, error) { return NoteText(lang, n) },
 

@@ -21,10 +21,10 @@ type happening struct {
 }
 
 // history tells a post's events, newest first.
-func history(lang *i18n.Language, events []ledger.Event, names map[ledger.Slug]string) ([]happening, error) {
+func (s *Server) history(lang *i18n.Language, events []ledger.Event, names map[ledger.Slug]string) ([]happening, error) {
 	all := make([]happening, 0, len(events))
 	for _, e := range slices.Backward(events) {
-		text, tone, err := teller{lang, names}.tell(e)
+		text, tone, err := teller{lang, s.said, names}.tell(e)
 		if err != nil {
 			return nil, err
 		}
@@ -42,6 +42,7 @@ func actorOf(a ledger.Actor) string {
 // teller puts events into words.
 type teller struct {
 	lang  *i18n.Language
+	said  sayings
 	names map[ledger.Slug]string
 }
 
@@ -131,7 +132,11 @@ func (t teller) failed(p ledger.PostFailed) (text, tone string, err error) {
 	if p.Parked {
 		key = "event.parked"
 	}
-	text, err = t.lang.Text(key, "cause", cause, "n", p.Attempt, "message", p.Message)
+	message, err := t.said.in(t.lang, p.Message)
+	if err != nil {
+		return "", "", err
+	}
+	text, err = t.lang.Text(key, "cause", cause, "n", p.Attempt, "message", message)
 	return text, "bad", err
 }
 

@@ -93,7 +93,7 @@ func (s *Server) postPage(r *http.Request, post ledger.Post) (postPage, error) {
 	if page.Title, err = titleOf(lang, post.Item, names); err != nil {
 		return postPage{}, err
 	}
-	if page.History, err = history(lang, events, names); err != nil {
+	if page.History, err = s.history(lang, events, names); err != nil {
 		return postPage{}, err
 	}
 	for _, e := range events {

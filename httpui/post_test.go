@@ -117,6 +117,14 @@ func TestFailuresAreShownOnThePost(t *testing.T) {
 	wantIn(t, d.get("/posts/"+post.ID.String()), "Set aside after failures: unusable reply.",
 		"Set aside after attempt 1: unusable reply. no JSON in &lt;b&gt;it&lt;/b&gt;", "Not classified yet.")
 	wantIn(t, d.get("/?status=parked"), "Hard to judge", "set aside")
+	other := d.add(ledger.Item{Title: "Hard to judge too", Text: "Another post with enough letters."})
+	if _, err := d.log.Fail(t.Context(), d.claim(), ledger.Failure{Cause: ledger.CauseBadReply, Message: "ask the language model: an empty summary"}); err != nil {
+		t.Fatal(err)
+	}
+	d.settle()
+	d.post("/preferences", map[string][]string{"lang": {"ru"}})
+	wantIn(t, d.get("/posts/"+other.ID.String()), "Попытка 1 не удалась: негодный ответ. вопрос языковой модели: пустое изложение")
+	d.post("/preferences", map[string][]string{"lang": {"en"}})
 	wantIn(t, d.get("/crawlers"), `<dd id="queue-parked">1</dd>`, "unusable reply: 1")
 }
 

@@ -33,6 +33,7 @@ type Server struct {
 	options
 	accounts *auth.Accounts
 	words    *i18n.Catalogue
+	said     sayings
 	pages    *pages
 	assets   *assets
 	metrics  *metrics
@@ -53,6 +54,9 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{options: options{o, set}, accounts: auth.New(o.Store, o.Now, o.PasswordCost)}
 	if s.words, err = i18n.Load(); err != nil {
+		return nil, err
+	}
+	if s.said, err = newSayings(s.words); err != nil {
 		return nil, err
 	}
 	if s.assets, err = loadAssets(); err != nil {

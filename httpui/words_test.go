@@ -48,7 +48,7 @@ func TestEveryWordIsInEveryLanguage(t *testing.T) {
 			}
 		}
 		for _, key := range lang.Keys() {
-			if _, ok := asked[key]; !ok {
+			if _, ok := asked[key]; !ok && !strings.HasPrefix(key, "said.") {
 				t.Errorf("%s has %q, which nobody asks for", lang.Tag, key)
 			}
 		}
@@ -99,6 +99,7 @@ func setKeys() []string {
 	add("show", "", "trouble", "dead", "throttled", "new", "disabled", "removed")
 	add("media", "photo", "video", "video_note", "animation", "voice", "audio", "document", "sticker", "poll", "location", "contact", "unsupported")
 	add("theme", "auto", "light", "dark")
+	add("view_name", "queue", "sources", "posts", "search")
 	add("note", search.NoteTooLong, search.NoteTooMany, search.NoteNothing, search.NoteBadDate, search.NoteBadValue, search.NoteRelaxed,
 		search.NotePartial, search.NoteTimeout, search.NoteRebuilding)
 	for month := 1; month <= 12; month++ {
