@@ -52,10 +52,9 @@ type appender struct {
 	mu     sync.RWMutex // guards closed and sends on requests
 	closed bool
 
-	failed error // a commit failed: what is in memory can no longer be trusted
-	seq    ledger.Seq
-	hints  time.Time // when the cursors were last written
-	batch  []stepRef
+	seq   ledger.Seq
+	hints time.Time // when the cursors were last written
+	batch []stepRef
 	// inHand has the records of claimed posts as they are in the store: only the
 	// appender writes records, and what is claimed will be written again soon.
 	inHand map[ledger.PostNum]postRecord
@@ -206,7 +205,7 @@ func (a *appender) commitAll() {
 
 // commit runs steps in one transaction and answers the requests that end in it.
 func (a *appender) commit(steps []stepRef) {
-	err := a.failed
+	err := a.log.Err()
 	if err == nil {
 		err = a.runGroup(steps)
 	}
@@ -282,8 +281,9 @@ func (a *appender) finish(g *group) error {
 		if errors.Is(err, badger.ErrConflict) || errors.Is(err, badger.ErrTxnTooBig) {
 			return err //nolint:wrapcheck // told apart by the caller
 		}
-		a.fail(err)
-		return a.failed
+		err = a.explain(err)
+		a.log.fault(err)
+		return err
 	}
 	failpoint("commit.after")
 	a.seq = g.last
@@ -308,17 +308,16 @@ func (a *appender) keep(written map[ledger.PostNum]postRecord) {
 	}
 }
 
-// fail ends the appender's work for good: after a failed commit Badger may show
-// half of a group, and only a fresh open puts that right.
-func (a *appender) fail(err error) {
+// explain says what a failed commit means. It ends the engine's work for good:
+// Badger may show half of the group, and only a fresh open puts that right.
+func (a *appender) explain(err error) error {
 	if errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EACCES) {
 		err = fmt.Errorf("%w: %w", ledger.ErrReadOnly, err)
 	}
 	if errors.Is(err, syscall.ENOSPC) {
 		err = fmt.Errorf("%w: %w", ledger.ErrNoSpace, err)
 	}
-	a.failed = fmt.Errorf("commit to %s failed, the store must be opened again: %w", a.log.opts.Dir, err)
-	a.log.fault(a.failed)
+	return fmt.Errorf("commit to %s failed, the store must be opened again: %w", a.log.opts.Dir, err)
 }
 
 // group is one transaction of the appender.

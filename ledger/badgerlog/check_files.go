@@ -1,30 +1,48 @@
 package badgerlog
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	badger "github.com/dgraph-io/badger/v4"
+
+	"vesti.nixg.ru/ledger"
 )
 
-// files checks the checksums of what is on disk, also where nothing leads to it:
-// a disk that spoils what is not in use will spoil what is. The newest file of
-// values is still being written. Where a table is damaged it returns false: keys
-// are missing then without a word, and nothing follows from what is there.
+// files checks the checksums of what is on disk, and reports whether the tables
+// are whole. Where one is damaged keys are missing without a word, and nothing
+// follows from what is there.
 func (c *checker) files() (whole bool, err error) {
-	if whole, err := c.tables(); err != nil || !whole {
-		return false, err
+	return c.log.checkFiles(c.step, func(what string) { c.problem(nil, nil, "%s", what) })
+}
+
+// checkFiles checks the tables of the tree and the files of values, also where
+// nothing leads to what is in them: a disk that spoils what is not in use will
+// spoil what is. step ends it with an error.
+func (l *Log) checkFiles(step func() error, found func(what string)) (whole bool, err error) {
+	whole = true
+	for _, t := range l.db.Tables() {
+		if err := step(); err != nil {
+			return false, err
+		}
+		_, err := checkTable(l.opts, t.ID, time.Time{})
+		if err != nil && l.hasTable(t.ID) { // else compaction has removed it meanwhile
+			whole = false
+			found(err.Error())
+		}
 	}
-	values, err := valueFiles(c.log.opts.Dir)
+	values, err := valueFiles(l.opts.Dir)
 	if err != nil {
 		return false, err
 	}
-	for _, path := range values[:max(len(values)-1, 0)] {
-		if err := c.step(); err != nil {
+	for _, path := range values[:max(len(values)-1, 0)] { // the newest is still being written
+		if err := step(); err != nil {
 			return false, err
 		}
 		damaged, err := damagedValues(path)
@@ -32,26 +50,10 @@ func (c *checker) files() (whole bool, err error) {
 			continue // garbage collection has removed it meanwhile
 		}
 		if err != nil {
-			c.file(err.Error())
+			found(err.Error())
 		}
 		for _, s := range damaged {
-			c.file(fmt.Sprintf("%s: %s are damaged; what in them is in use is named below by its key", filepath.Base(path), s))
-		}
-	}
-	return true, nil
-}
-
-// tables checks the tables of the tree, and reports whether all are whole.
-func (c *checker) tables() (bool, error) {
-	whole := true
-	for _, t := range c.log.db.Tables() {
-		if err := c.step(); err != nil {
-			return false, err
-		}
-		_, err := checkTable(c.log.opts, t.ID)
-		if err != nil && c.log.hasTable(t.ID) { // else compaction has removed it meanwhile
-			whole = false
-			c.file(err.Error())
+			found(fmt.Sprintf("%s: %s are damaged; \"vesti verify\" names what in them is in use by its key", filepath.Base(path), s))
 		}
 	}
 	return whole, nil
@@ -61,4 +63,34 @@ func (l *Log) hasTable(id uint64) bool {
 	return slices.ContainsFunc(l.db.Tables(), func(t badger.TableInfo) bool { return t.ID == id })
 }
 
-func (c *checker) file(what string) { c.problem(nil, nil, "%s", what) }
+// scrub checks the files once a day. A damaged table ends the engine's work
+// before a compaction throws away what stands behind the damage.
+func (l *Log) scrub(ctx context.Context) error {
+	if !lastCheck(l.opts.Dir).IsZero() {
+		return nil
+	}
+	release, err := l.acquire()
+	if err != nil {
+		return err
+	}
+	defer release()
+	started, n := time.Now(), 0
+	whole, err := l.checkFiles(func() error {
+		if l.closing.Load() {
+			return ledger.ErrClosed
+		}
+		return context.Cause(ctx)
+	}, func(what string) {
+		n++
+		l.opts.Logger.Error("the disk has spoilt part of the store", "what", what)
+	})
+	if err != nil {
+		return fmt.Errorf("check files: %w", err)
+	}
+	l.metrics.damaged.Set(float64(n))
+	if !whole {
+		l.fault(fmt.Errorf("%s: %w", l.opts.Dir, errDamaged))
+		return nil
+	}
+	return noteCheck(l.opts.Dir, started)
+}

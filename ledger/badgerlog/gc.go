@@ -22,7 +22,8 @@ const (
 	compactAfter = 1000
 )
 
-// maintain runs retention and garbage collection by itself.
+// maintain runs retention, garbage collection and the daily check of the files
+// by itself.
 func (l *Log) maintain(ctx context.Context) {
 	t := time.NewTicker(l.opts.GCInterval)
 	defer t.Stop()
@@ -40,6 +41,9 @@ func (l *Log) maintain(ctx context.Context) {
 			_, err = l.Compact(ctx)
 		} else if err == nil {
 			_, err = l.collect(ctx)
+		}
+		if err == nil {
+			err = l.scrub(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
 			l.opts.Logger.Error("maintenance", "error", err)

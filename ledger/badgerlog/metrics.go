@@ -36,6 +36,7 @@ type metrics struct {
 	gcBytes   prometheus.Counter
 
 	unreadable prometheus.Counter
+	damaged    prometheus.Gauge
 	rescued    prometheus.Counter
 }
 
@@ -75,7 +76,10 @@ func newMetrics(l *Log) *metrics {
 		gcBytes:   counter("vesti_ledger_gc_freed_bytes_total", "Bytes of disk that garbage collection gave back."),
 
 		unreadable: counter("vesti_ledger_unreadable_total", "Reads that met a damaged value and went on without it."),
-		rescued:    counter("vesti_ledger_rescued_total", "Values written anew because they stood behind damage in their file."),
+		damaged: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "vesti_ledger_damaged", Help: "Damaged places that the last daily check of the store's files found.",
+		}),
+		rescued: counter("vesti_ledger_rescued_total", "Values written anew because they stood behind damage in their file."),
 	}
 	m.startAtZero()
 	return m
@@ -109,7 +113,7 @@ func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{
 		m.items, m.events, m.failures, m.parked, m.returns, m.claims, m.claim, m.conflicts, m.refused, m.stale, m.leases,
 		m.commit, m.groups, m.expired, m.pruned, m.gc, m.gcSeconds, m.gcBytes,
-		m.unreadable, m.rescued,
+		m.unreadable, m.damaged, m.rescued,
 	}
 }
 
