@@ -35,6 +35,13 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if is, err := badgerlog.UpgradeChild(); is {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if dir := os.Getenv(crashDir); dir != "" {
 		child := crashChild
 		switch {

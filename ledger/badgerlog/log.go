@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,6 +33,7 @@ type Log struct {
 	snapshot snapshot
 	head     head
 	space    space
+	checked  checked // of maintenance, and of Close after it
 
 	epoch uint64
 
@@ -70,16 +72,22 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 	return l, nil
 }
 
-// open opens Badger and reads what the engine needs to know.
-func open(ctx context.Context, o Options) (*Log, error) {
+// open opens Badger and reads what the engine needs to know. Badger panics over
+// some damage, to which the files were not checked if they were not long ago.
+func open(ctx context.Context, o Options) (l *Log, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errors.Join(fmt.Errorf("open store %s: %w", o.Dir, errDamaged), os.Remove(filepath.Join(o.Dir, checkedName)))
+		}
+	}()
 	if err := checkFull(o); err != nil {
 		return nil, err
 	}
-	db, err := openBadger(o)
+	db, known, err := openBadger(o)
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{opts: o, db: db}
+	l = &Log{opts: o, db: db, checked: known}
 	if err := l.load(ctx); err != nil {
 		return nil, errors.Join(err, closeBadger(db))
 	}
@@ -192,7 +200,11 @@ func (l *Log) Close() error {
 	l.snapshot.close()
 	l.texts.close()
 	l.metrics.close()
-	return errors.Join(closeBadger(l.db), l.lock.Close())
+	err := closeBadger(l.db)
+	if err == nil && l.Err() == nil {
+		_ = l.noteSound() // where it fails the next opening checks everything
+	}
+	return errors.Join(err, l.lock.Close())
 }
 
 // endClaims takes the claims of a process that closes in good order off their

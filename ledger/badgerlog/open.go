@@ -114,29 +114,29 @@ var errDamaged = errors.New("its files are damaged, restore it from a backup")
 
 // openBadger opens Badger's files. A panic there, of which torn files are
 // capable, becomes an error.
-func openBadger(o Options) (db *badger.DB, err error) {
+func openBadger(o Options) (db *badger.DB, known checked, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("open store %s: %w: %v", o.Dir, errDamaged, p)
 		}
 	}()
 	if err := dropEmptyFiles(o.Dir); err != nil {
-		return nil, folderError(o.Dir, err)
+		return nil, known, folderError(o.Dir, err)
 	}
-	if err := checkTables(o); err != nil {
-		return nil, folderError(o.Dir, err)
+	if known, err = checkTables(o); err != nil {
+		return nil, known, folderError(o.Dir, err)
 	}
 	if err := setAside(o.Dir); err != nil {
-		return nil, folderError(o.Dir, err)
+		return nil, known, folderError(o.Dir, err)
 	}
 	if err := checkRegistry(o.Dir); err != nil {
-		return nil, folderError(o.Dir, err)
+		return nil, known, folderError(o.Dir, err)
 	}
 	db, err = badger.Open(badgerOptions(o))
 	if err != nil {
-		return nil, folderError(o.Dir, err)
+		return nil, known, folderError(o.Dir, err)
 	}
-	return db, nil
+	return db, known, nil
 }
 
 // checkRegistry removes a damaged registry of keys, which Badger makes anew: no

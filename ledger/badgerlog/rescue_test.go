@@ -229,7 +229,7 @@ func TestAsideAgain(t *testing.T) {
 	if err := setAside(dir); err != nil {
 		t.Fatal(err)
 	}
-	db, err := openBadger(l.opts) // cuts the file
+	db, _, err := openBadger(l.opts) // cuts the file
 	if err != nil {
 		t.Fatal(err)
 	}

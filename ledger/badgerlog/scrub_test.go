@@ -13,6 +13,20 @@ import (
 	"vesti.nixg.ru/ledger"
 )
 
+// rot changes a file as a disk does by itself: in place, and as if long ago.
+func rot(t *testing.T, path string, b []byte) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Write(b)
+	before := time.Now().Add(-time.Hour)
+	if err := errors.Join(err, f.Close(), os.Chtimes(path, before, before)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestDailyCheck: a table that goes bad without being written, as on a failing
 // disk, is found within a day, by whichever comes first, a check of the running
 // store or an opening, and one that was written at the next opening.
@@ -27,11 +41,9 @@ func TestDailyCheck(t *testing.T) {
 		}
 	}
 	closeLog(t, l)
-	l = openFor(t, dir)
-	if lastCheck(dir).IsZero() {
-		t.Fatal("opening did not check")
+	if readChecked(dir).all.IsZero() {
+		t.Fatal("what is known is not noted")
 	}
-	closeLog(t, l)
 
 	tables, err := filepath.Glob(filepath.Join(dir, "*.sst"))
 	if err != nil || len(tables) == 0 {
@@ -56,17 +68,19 @@ func TestDailyCheck(t *testing.T) {
 			t.Errorf("%s: %v", when, err)
 		}
 	}
-	refused("a table was written since the check")
+	refused("a table was written since the store was closed")
 
-	before := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(path, before, before); err != nil {
+	b[len(b)/3] ^= 1
+	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l = openFor(t, dir) // checked a moment ago
-	yesterday := time.Now().Add(-checkEvery - time.Minute)
-	if err := noteCheck(dir, yesterday); err != nil {
-		t.Fatal(err)
+	l = openFor(t, dir)
+	b[len(b)/3] ^= 1
+	rot(t, path, b)
+	if err := l.scrub(ctx); err != nil || l.Err() != nil {
+		t.Fatal("it was checked twice within a day:", err, l.Err())
 	}
+	l.checked.all = time.Now().Add(-checkEvery - time.Minute)
 	if err := l.scrub(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -80,12 +94,17 @@ func TestDailyCheck(t *testing.T) {
 		t.Errorf("append on a damaged store: %v", err)
 	}
 	closeLog(t, l)
-	refused("the last check was yesterday's")
-
-	b[len(b)/3] ^= 1
-	if err := os.WriteFile(path, b, 0o600); err != nil {
+	if err := (checked{all: time.Now().Add(-checkEvery - time.Minute), sound: time.Now()}).write(dir); err != nil {
 		t.Fatal(err)
 	}
+	refused("the last check was yesterday's")
+	if err := (checked{all: time.Now(), sound: time.Now(), opened: maxOpened}).write(dir); err != nil {
+		t.Fatal(err)
+	}
+	refused("the last processes all died")
+
+	b[len(b)/3] ^= 1
+	rot(t, path, b)
 	l = openFor(t, dir)
 	defer closeLog(t, l)
 	if r, err := l.Verify(ctx, VerifyOptions{}); err != nil || !r.OK() || r.Posts != 20 {

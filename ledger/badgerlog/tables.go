@@ -18,66 +18,42 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-const (
-	// checkedName is the file that says when all tables were last checked.
-	checkedName = "store.checked"
-	checkEvery  = 24 * time.Hour
-)
-
 // checkTables checks every table that Badger's manifest lists. Badger itself
 // ends the whole process on a table that was cut, and where part of one is
 // damaged it reads on without a word as if what follows there were not: its next
-// compaction then throws it away. That takes some seconds per GB, so what was
-// checked within a day, and not written since, is only looked at.
-func checkTables(o Options) error {
+// compaction then throws it away. That takes some seconds per GB, so what is
+// known to be sound is only looked at. It returns what is known then.
+func checkTables(o Options) (checked, error) {
 	started := time.Now()
 	listed, err := listedTables(o)
 	if err != nil {
-		return err
+		return checked{}, err
 	}
-	since := lastCheck(o.Dir)
+	known := readChecked(o.Dir)
 	var newest atomic.Uint64
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for id := range listed {
 		g.Go(func() error {
-			version, err := checkTable(o, id, since)
+			version, err := checkTable(o, id, known.sound)
 			for v := newest.Load(); v < version && !newest.CompareAndSwap(v, version); v = newest.Load() {
 			}
 			return err
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return err //nolint:wrapcheck // names the file
+		return checked{}, err //nolint:wrapcheck // names the file
 	}
 	if err := checkUnlisted(o, listed, newest.Load()); err != nil {
-		return err
+		return checked{}, err
 	}
-	if since.IsZero() && len(listed) > 0 {
-		_ = noteCheck(o.Dir, started) // on a full disk the next opening checks again
+	if known.all.IsZero() {
+		known.all = started
 	}
-	return nil
-}
-
-// lastCheck returns when all tables were last checked, zero for more than a day
-// ago, for a time to come, and where it is not known.
-func lastCheck(dir string) time.Time {
-	b, err := os.ReadFile(filepath.Join(dir, checkedName))
-	if err != nil {
-		return time.Time{}
-	}
-	at, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(string(b)))
-	if age := time.Since(at); err != nil || age < 0 || age > checkEvery {
-		return time.Time{}
-	}
-	return at
-}
-
-func noteCheck(dir string, at time.Time) error {
-	if err := os.WriteFile(filepath.Join(dir, checkedName), at.AppendFormat(nil, time.RFC3339Nano), 0o600); err != nil {
-		return fmt.Errorf("note the check: %w", err)
-	}
-	return nil
+	known.sound = started.Add(-fileTimes)
+	known.opened++
+	_ = known.write(o.Dir) // on a full disk the next opening checks everything again
+	return known, nil
 }
 
 // checkUnlisted looks at the tables that Badger will remove because its manifest
@@ -135,15 +111,15 @@ func newestLogged(o Options) (uint64, error) {
 	return newest, nil
 }
 
-// checkTable checks the checksum of a table's index and, where the file was
-// written after since, those of all its blocks. It returns the newest version in
-// it.
-func checkTable(o Options, id uint64, since time.Time) (version uint64, err error) {
+// checkTable checks the checksum of a table's index and, where the file is newer
+// than what is known to be sound, those of all its blocks. It returns the newest
+// version in it.
+func checkTable(o Options, id uint64, sound time.Time) (version uint64, err error) {
 	path := table.NewFilename(id, o.Dir)
 	err = mapped(path, func(m *z.MmapFile) error {
 		b := badgerOptions(o)
 		t, err := table.OpenTable(m, table.Options{BlockSize: b.BlockSize, TableSize: tableSize, Compression: b.Compression})
-		if err == nil && writtenAfter(m.Fd, since) {
+		if err == nil && writtenAfter(m.Fd, sound) {
 			err = t.VerifyChecksum()
 		}
 		if err != nil {
@@ -158,9 +134,9 @@ func checkTable(o Options, id uint64, since time.Time) (version uint64, err erro
 	return version, err
 }
 
-func writtenAfter(f *os.File, since time.Time) bool {
+func writtenAfter(f *os.File, t time.Time) bool {
 	info, err := f.Stat()
-	return err != nil || info.ModTime().After(since)
+	return err != nil || info.ModTime().After(t)
 }
 
 // mapped calls f with a file in memory. A panic of f, of which Badger's readers
