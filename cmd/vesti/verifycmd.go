@@ -20,13 +20,16 @@ func newVerify(c *call) *cobra.Command {
 		Short: "Check everything that must hold in the store",
 		Long: `Check everything that must hold in the store; a running server goes on meanwhile.
 Exit code 1: something is wrong. With --repair, what can be had from the events
-(every index, every folded state) is put right; damaged events and texts are only
-reported, and are a reason to restore a backup.`,
+(every index, every folded state) is put right, and what the disk has spoilt for
+good is given up, so that all else can be used and backed up: a post whose text is
+lost is parked, if it waits, and counts as one whose texts have expired. Restore a
+backup instead if there is one that has it. "vesti compact" then removes the
+damaged files. Damaged events are only reported.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error { return c.verify(ctx, a, repair) })
 		},
 	}
-	cmd.Flags().BoolVar(&repair, "repair", false, "put right what is safe to put right")
+	cmd.Flags().BoolVar(&repair, "repair", false, "put right what can be, give up what is lost")
 	return cmd
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	badger "github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/table"
 
 	"vesti.nixg.ru/ledger"
 )
@@ -19,13 +20,19 @@ import (
 // are whole. Where one is damaged keys are missing without a word, and nothing
 // follows from what is there.
 func (c *checker) files() (whole bool, err error) {
-	return c.log.checkFiles(c.step, func(what string) { c.problem(nil, nil, "%s", what) })
+	return c.log.checkFiles(c.step, func(path, what string) {
+		var fix func(*group) error
+		if filepath.Ext(path) == ".vlog" {
+			fix = func(*group) error { return c.log.empty(path) }
+		}
+		c.problem(nil, fix, "%s", what)
+	})
 }
 
 // checkFiles checks the tables of the tree and the files of values, also where
 // nothing leads to what is in them: a disk that spoils what is not in use will
 // spoil what is. step ends it with an error.
-func (l *Log) checkFiles(step func() error, found func(what string)) (whole bool, err error) {
+func (l *Log) checkFiles(step func() error, found func(path, what string)) (whole bool, err error) {
 	whole = true
 	for _, t := range l.db.Tables() {
 		if err := step(); err != nil {
@@ -34,7 +41,7 @@ func (l *Log) checkFiles(step func() error, found func(what string)) (whole bool
 		_, err := checkTable(l.opts, t.ID, time.Time{})
 		if err != nil && l.hasTable(t.ID) { // else compaction has removed it meanwhile
 			whole = false
-			found(err.Error())
+			found(table.NewFilename(t.ID, l.opts.Dir), err.Error())
 		}
 	}
 	values, err := valueFiles(l.opts.Dir)
@@ -50,10 +57,10 @@ func (l *Log) checkFiles(step func() error, found func(what string)) (whole bool
 			continue // garbage collection has removed it meanwhile
 		}
 		if err != nil {
-			found(err.Error())
+			found(path, err.Error())
 		}
 		for _, s := range damaged {
-			found(fmt.Sprintf("%s: %s are damaged; \"vesti verify\" names what in them is in use by its key", filepath.Base(path), s))
+			found(path, fmt.Sprintf("%s: %s are damaged; \"vesti verify\" names what in them is in use by its key", filepath.Base(path), s))
 		}
 	}
 	return whole, nil
@@ -80,7 +87,7 @@ func (l *Log) scrub(ctx context.Context) error {
 			return ledger.ErrClosed
 		}
 		return context.Cause(ctx)
-	}, func(what string) {
+	}, func(_, what string) {
 		n++
 		l.opts.Logger.Error("the disk has spoilt part of the store", "what", what)
 	})

@@ -109,6 +109,53 @@ func (c *checker) refoldSource(slug ledger.Slug) func(*group) error {
 	}
 }
 
+// unreadable notes a key whose value is damaged.
+func (c *checker) unreadable(key []byte, err error) {
+	switch key[0] {
+	case keyBody:
+		c.problem(key, c.giveUp(ledger.Seq(seqOf(key))), "a text is lost: %v", err)
+	case keyPost:
+		c.problem(key, c.refold(ledger.PostNum(seqOf(key))), "cannot be read: %v", err)
+	case keySource:
+		c.problem(key, c.refoldSource(ledger.Slug(key[1:])), "cannot be read: %v", err)
+	case keyStore:
+		c.problem(key, deleteFix(key), "is lost: %v", err)
+	default:
+		c.problem(key, nil, "cannot be read: %v", err)
+	}
+}
+
+// giveUp removes a text that cannot be read, and has the events say so.
+func (c *checker) giveUp(seq ledger.Seq) func(*group) error {
+	return func(g *group) error {
+		e, err := g.readEvent(seq)
+		if err != nil {
+			return err
+		}
+		rec, err := g.post(e.Post)
+		if err != nil {
+			return err
+		}
+		if rec.text != seq || rec.state.Expired {
+			return g.dropTexts([]ledger.Seq{seq}, seq)
+		}
+		texts, err := textsOf(g.txn, rec)
+		if err != nil {
+			return err
+		}
+		if rec.state.Status == ledger.StatusPending {
+			lost := ledger.PostFailed{Cause: ledger.CauseInternal, Message: "its text is lost", Parked: true}
+			if err := g.failed(rec.num, func(postRecord) bool { return true }, 0, lost, ledger.ActorLedger); err != nil {
+				return err
+			}
+			if rec, err = g.post(rec.num); err != nil {
+				return err
+			}
+		}
+		return g.expireNow(rec, texts)
+	}
+}
+
 // strays names the keys of a prefix that nothing stands behind.
 func (c *checker) strays(prefix byte, n int) {
 	it := c.txn.NewIterator(badger.IteratorOptions{Prefix: []byte{prefix}})

@@ -112,6 +112,15 @@ func (l *Log) rescueFile(path string) error {
 	})
 }
 
+// empty writes all sound values of a file anew that are in use, so that only
+// garbage is left in it, which the next compaction finds and removes.
+func (l *Log) empty(path string) error {
+	return mapped(path, func(m *z.MmapFile) error {
+		_, err := l.putBack(m.Data[min(valueHeader, len(m.Data)):])
+		return err
+	})
+}
+
 // rescueBatch is how many values are put back in one transaction.
 const rescueBatch = 500
 

@@ -149,13 +149,81 @@ func TestDamagedValue(t *testing.T) {
 	if _, err := l.Backup(ctx, io.Discard, nil, nil); err == nil || !strings.Contains(err.Error(), "b/2") {
 		t.Errorf("backup: %v", err)
 	}
-	for _, repair := range []bool{false, true} {
-		r, err := l.Verify(ctx, VerifyOptions{Repair: repair})
-		if err != nil || r.OK() || len(r.Found) != 2 || r.Found[0].Key != "b/2" || r.Parked != 1 {
-			t.Errorf("verify: %+v, %v", r, err)
+	r, err := l.Verify(ctx, VerifyOptions{})
+	if err != nil || r.OK() || len(r.Found) != 2 || r.Found[0].Key != "b/2" || r.Parked != 1 {
+		t.Errorf("verify: %+v, %v", r, err)
+	}
+	repaired(t, l)
+	if p, err := l.Post(ctx, 2); err != nil || !p.State.Expired || p.Item.Text != "" {
+		t.Errorf("post 2 after the repair: %+v, %v", p, err)
+	}
+	closeLog(t, l)
+}
+
+// repaired has Verify mend all it finds, after which a backup can be made.
+func repaired(t *testing.T, l *Log) {
+	t.Helper()
+	r, err := l.Verify(t.Context(), VerifyOptions{Repair: true})
+	if err != nil || !r.OK() || r.Problems == 0 {
+		t.Errorf("repair: %+v, %v", r, err)
+	}
+	if _, err := l.Compact(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if r, err := l.Verify(t.Context(), VerifyOptions{}); err != nil || r.Problems > 0 {
+		t.Errorf("after the repair: %+v, %v", r, err)
+	}
+	if _, err := l.Backup(t.Context(), io.Discard, nil, nil); err != nil {
+		t.Errorf("backup after the repair: %v", err)
+	}
+}
+
+// TestRepairOfLoss: what is lost is given up, whatever state its post is in.
+func TestRepairOfLoss(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	dir := t.TempDir()
+	l := openFor(t, dir)
+	for n := range 900 { // more than a file of values holds
+		item := testItem(fmt.Sprint(n+1), noise(n, 2000))
+		if _, err := l.Append(ctx, []ledger.Item{item}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	revised := testItem("5", noise(1000, 2000))
+	out, err := l.Append(ctx, []ledger.Item{revised})
+	if err != nil || out[0].Outcome != ledger.OutcomeRevised {
+		t.Fatal(out, err)
+	}
+	for range 3 {
+		c, err := l.Claim(ctx, ledger.ClaimRequest{})
+		if err == nil {
+			err = l.Complete(ctx, c, ledger.PostClassified{Classification: ledger.Classification{Direction: "linux"}})
+		}
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 	closeLog(t, l)
+	for _, seq := range []ledger.Seq{1, 4, 5} { // classified, pending, an older text
+		spoilValue(t, dir, bodyKey(seq))
+	}
+	l = openFor(t, dir)
+	defer closeLog(t, l)
+	repaired(t, l)
+	for num, want := range map[ledger.PostNum]ledger.Status{1: ledger.StatusClassified, 4: ledger.StatusParked, 5: ledger.StatusPending} {
+		p, err := l.Post(ctx, num)
+		if err != nil || p.State.Status != want || p.State.Expired != (num != 5) {
+			t.Errorf("post %d: %+v, %v", num, p.State, err)
+		}
+	}
+	again := testItem("4", noise(2000, 2000))
+	if out, err := l.Append(ctx, []ledger.Item{again}); err != nil || out[0].Post != 4 {
+		t.Errorf("a new text of post 4: %+v, %v", out, err)
+	}
+	if p, err := l.Post(ctx, 4); err != nil || p.Item.Text != again.Text || p.State.Status != ledger.StatusPending {
+		t.Errorf("post 4 with a new text: %+v, %v", p.State, err)
+	}
 }
 
 // TestGarbageBehindDamage: garbage collection takes what stands behind damage

@@ -203,11 +203,15 @@ func (g *group) expire(p postTexts) error {
 	if !expires(rec) || rec.revised != p.rec.revised {
 		return nil // changed meanwhile: the next round's affair
 	}
+	return g.expireNow(rec, p.texts)
+}
+
+func (g *group) expireNow(rec postRecord, texts []ledger.Seq) error {
 	e := g.event(ledger.ActorLedger, rec.num, "", ledger.PostExpired{})
 	if err := g.follow(rec, e, nil); err != nil {
 		return err
 	}
-	for _, seq := range p.texts {
+	for _, seq := range texts {
 		if err := g.delete(bodyKey(seq)); err != nil {
 			return err
 		}

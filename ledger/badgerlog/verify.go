@@ -13,7 +13,9 @@ import (
 // VerifyOptions say what Verify does.
 type VerifyOptions struct {
 	// Repair puts right what can be had from the events: every index, every folded
-	// state. Events and texts that are damaged are only reported.
+	// state. It gives up what is damaged for good, so that all else can be used and
+	// backed up: a post whose text is lost is parked, if it waits, and counts as one
+	// whose texts have expired. Events that are damaged are only reported.
 	Repair   bool
 	Progress Progress
 }
@@ -166,7 +168,7 @@ func (c *checker) walk(prefix byte, f func(key, value []byte) error) error {
 		key := it.Item().KeyCopy(nil)
 		value, err := copyValue(it.Item())
 		if err != nil {
-			c.problem(key, nil, "cannot be read: %v", err)
+			c.unreadable(key, err)
 			continue
 		}
 		c.found[prefix]++
