@@ -28,6 +28,8 @@ type checked struct {
 	// opened is how many processes have opened the store since one had it for some
 	// minutes or closed it. Where several died of it in turn, nothing is known.
 	opened int
+
+	newest uint64 // version in any table; not stored
 }
 
 const maxOpened = 2
@@ -50,7 +52,7 @@ func readChecked(dir string) checked {
 	if errors.Join(err1, err2, err3) != nil || age < 0 || age > checkEvery || time.Since(sound) < 0 || opened >= maxOpened {
 		return checked{}
 	}
-	return checked{all, sound, opened}
+	return checked{all: all, sound: sound, opened: opened}
 }
 
 // write notes it for the next opening, which without it checks everything.

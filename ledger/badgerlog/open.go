@@ -126,7 +126,7 @@ func openBadger(o Options) (db *badger.DB, known checked, err error) {
 	if known, err = checkTables(o); err != nil {
 		return nil, known, folderError(o.Dir, err)
 	}
-	if err := setAside(o.Dir); err != nil {
+	if err := setAside(o, known.newest); err != nil {
 		return nil, known, folderError(o.Dir, err)
 	}
 	if err := checkRegistry(o.Dir); err != nil {

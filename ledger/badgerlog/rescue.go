@@ -22,21 +22,41 @@ const asideExt = ".aside"
 // setAside copies what stands behind damage in the newest file of values, which
 // Badger cuts off when it opens. After a power cut there may be something, and
 // nothing of it is in use; on a disk that spoilt some bytes it is all that was
-// written since.
-func setAside(dir string) error {
-	files, err := valueFiles(dir)
+// written since. On the way it looks whether Badger's log has lost its end.
+func setAside(o Options, newestTable uint64) error {
+	files, err := valueFiles(o.Dir)
 	if err != nil || len(files) == 0 {
 		return err
 	}
+	known, err := newestLogged(o)
+	if err != nil {
+		return err
+	}
+	known = max(known, newestTable)
 	newest := files[len(files)-1]
 	return mapped(newest, func(m *z.MmapFile) error {
-		damaged, end, err := scanValues(m.Data, valueHeader, func(valueEntry) error { return nil })
+		unknown := make(map[uint64]struct{})
+		damaged, end, err := scanValues(m.Data, valueHeader, func(e valueEntry) error {
+			if e.version > known {
+				unknown[e.version] = struct{}{}
+			}
+			return nil
+		})
+		if len(unknown) > maxUnlogged {
+			o.Logger.Error("changes that were written last are lost: the store's log has no end, "+
+				"as after a power cut that a relaxed store may lose something to, or on a disk that spoils files",
+				slog.Int("changes", len(unknown)))
+		}
 		if err != nil || len(damaged) == 0 {
 			return err
 		}
 		return copyAside(m.Data[damaged[0].to:end], newest+asideExt)
 	})
 }
+
+// maxUnlogged is how many changes can have their values written and not be in
+// the log yet when a process dies: one of each that writes.
+const maxUnlogged = 16
 
 // copyAside writes a copy that is whole and durable before it has its name.
 func copyAside(b []byte, path string) error {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -294,7 +295,7 @@ func TestAsideAgain(t *testing.T) {
 	}
 	closeLog(t, l)
 	spoilValue(t, dir, bodyKey(4))
-	if err := setAside(dir); err != nil {
+	if err := setAside(l.opts, 1<<63); err != nil {
 		t.Fatal(err)
 	}
 	db, _, err := openBadger(l.opts) // cuts the file
@@ -315,6 +316,52 @@ func TestAsideAgain(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "*"+asideExt+"*")); len(left) > 0 {
 		t.Errorf("%v are left", left)
+	}
+}
+
+// TestLostLog: where the end of Badger's log is gone, the store is what it was
+// before, and says that something is missing.
+func TestLostLog(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	dir := t.TempDir()
+	l := openFor(t, dir)
+	copied := t.TempDir()
+	for n := range 60 {
+		if _, err := l.Append(ctx, []ledger.Item{testItem(fmt.Sprint(n+1), noise(n, 2000))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil { // as a kill would leave it
+		t.Fatal(err)
+	}
+	closeLog(t, l)
+	logs, err := filepath.Glob(filepath.Join(copied, "*.mem"))
+	if err != nil || len(logs) != 1 {
+		t.Fatal(logs, err)
+	}
+	for name, want := range map[string]bool{"whole": false, "cut": true} {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(copied)); err != nil {
+			t.Fatal(err)
+		}
+		if name == "cut" {
+			if err := os.Truncate(filepath.Join(dir, filepath.Base(logs[0])), 8000); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var said bytes.Buffer
+		l, err := Open(ctx, Options{Dir: dir, FreeSpaceFloor: -1, GCInterval: -1, MemTable: 2 << 20, Logger: slog.New(slog.NewTextHandler(&said, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(said.String(), "changes that were written last are lost"); got != want {
+			t.Errorf("%s: head %d, said %q", name, l.Head(), said.String())
+		}
+		if r, err := l.Verify(ctx, VerifyOptions{}); err != nil || !r.OK() || want != (r.Posts < 60) {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+		closeLog(t, l)
 	}
 }
 

@@ -52,6 +52,7 @@ func checkTables(o Options) (checked, error) {
 	}
 	known.sound = started.Add(-fileTimes)
 	known.opened++
+	known.newest = newest.Load()
 	_ = known.write(o.Dir) // on a full disk the next opening checks everything again
 	return known, nil
 }
