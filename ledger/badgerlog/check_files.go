@@ -2,10 +2,7 @@ package badgerlog
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -53,8 +50,8 @@ func (l *Log) checkFiles(step func() error, found func(path, what string)) (whol
 			return false, err
 		}
 		damaged, err := damagedValues(path)
-		if _, gone := os.Stat(path); errors.Is(gone, fs.ErrNotExist) {
-			continue // garbage collection has removed it meanwhile
+		if removed(path) {
+			continue // by garbage collection, meanwhile
 		}
 		if err != nil {
 			found(path, err.Error())

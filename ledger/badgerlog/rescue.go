@@ -121,7 +121,7 @@ func (l *Log) rescued(file string, n int) {
 // rescueFile puts back what stands behind damage in a file that garbage
 // collection is about to remove.
 func (l *Log) rescueFile(path string) error {
-	return mapped(path, func(m *z.MmapFile) error {
+	err := mapped(path, func(m *z.MmapFile) error {
 		damaged, end, err := scanValues(m.Data, valueHeader, func(valueEntry) error { return nil })
 		if err != nil || len(damaged) == 0 {
 			return err
@@ -130,6 +130,16 @@ func (l *Log) rescueFile(path string) error {
 		l.rescued(path, n)
 		return err
 	})
+	if err != nil && removed(path) {
+		return nil // Badger had only waited with it for readers
+	}
+	return err
+}
+
+// removed reports whether Badger has removed a file. It makes it empty first.
+func removed(path string) bool {
+	info, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0
 }
 
 // empty writes all sound values of a file anew that are in use, so that only
