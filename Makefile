@@ -23,7 +23,7 @@ FUZZTIME ?= 5s
 ROUNDS   ?=
 # Tests that fill a disk, or start one short command after another, of which each
 # takes seconds under the race detector and has little to race with.
-PLAIN := ^(TestFullDisk|TestDiskFillsUnderServer|TestErrors|TestReviewCommand|TestBackupAndRestore|TestStoreWithoutSourcesAndRules|TestSearchSaysWhatItLeftOut|TestDamagedTexts|TestDamagedTables)$$
+PLAIN := ^(TestFullDisk|TestDiskFillsUnderServer|TestErrors|TestReviewCommand|TestBackupAndRestore|TestStoreWithoutSourcesAndRules|TestSearchSaysWhatItLeftOut|TestDamagedTexts|TestDamagedTables|TestDamage|TestUpgradeKilled)$$
 export VESTI_CASES   ?= ../shared/cases
 export VESTI_CORPORA ?= ../shared/corpora
 

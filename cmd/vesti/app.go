@@ -70,6 +70,8 @@ type appOptions struct {
 	// tolerate hears of broken sources and rules, in whose place there are none
 	// and the starter's; nil makes them an error.
 	tolerate func(error)
+	// acceptLoss opens a store that has lost what it acknowledged.
+	acceptLoss bool
 }
 
 // openApp opens the store and builds everything on it; nothing runs yet.
@@ -86,7 +88,7 @@ func openApp(ctx context.Context, cfg Config, o appOptions) (*App, error) {
 		return nil, err
 	}
 	var err error
-	if a.log, err = a.openLog(ctx); err != nil {
+	if a.log, err = a.openLog(ctx, o.acceptLoss); err != nil {
 		return nil, err
 	}
 	if a.demo != nil {
@@ -216,7 +218,7 @@ func sameDirections(a, b []ledger.Direction) bool {
 	return true
 }
 
-func (a *App) openLog(ctx context.Context) (*badgerlog.Log, error) {
+func (a *App) openLog(ctx context.Context, acceptLoss bool) (*badgerlog.Log, error) {
 	durability := badgerlog.Durable
 	if a.cfg.Durability == "relaxed" {
 		durability = badgerlog.Relaxed
@@ -230,6 +232,7 @@ func (a *App) openLog(ctx context.Context) (*badgerlog.Log, error) {
 		MaxAttempts:    a.cfg.MaxAttempts,
 		Retention:      a.retention(),
 		FreeSpaceFloor: int64(a.cfg.FreeSpace),
+		AcceptLoss:     acceptLoss,
 		Progress: func(step string, done, total uint64) {
 			a.logger.Info("upgrading the store", "step", step, "done", done, "total", total)
 		},

@@ -67,9 +67,11 @@ type call struct {
 	set                              []string
 	json, quiet                      bool
 
-	data     string // the folder that was chosen; "" before the configuration is read
-	needs    string // what must be there for the command
-	answered bool   // the JSON object of the result is printed
+	data  string // the folder that was chosen; "" before the configuration is read
+	needs string // what must be there for the command
+
+	acceptLoss bool // open a store that has lost what it acknowledged
+	answered   bool // the JSON object of the result is printed
 }
 
 // run carries a command line out and returns its exit code.
@@ -258,7 +260,7 @@ const lockWait = 10 * time.Second
 // openOrForward opens the store, or has the server that runs on it carry the
 // call out. A command that has the store for a moment is waited for.
 func (c *call) openOrForward(ctx context.Context, cfg Config) (app *App, answered bool, err error) {
-	o := appOptions{logTo: c.logWriter()}
+	o := appOptions{logTo: c.logWriter(), acceptLoss: c.acceptLoss}
 	if _, err := os.Stat(filepath.Join(cfg.Data, "ledger")); errors.Is(err, fs.ErrNotExist) {
 		switch c.needs {
 		case needsStore, needsDesk:

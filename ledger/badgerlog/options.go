@@ -76,6 +76,10 @@ type Options struct {
 	// 0 is 1 GiB, negative is no floor.
 	FreeSpaceFloor int64
 
+	// AcceptLoss opens a durable store of which it is known that changes that were
+	// acknowledged are gone, without them.
+	AcceptLoss bool
+
 	// Progress hears of an upgrade from an older format; nil is silent.
 	Progress Progress
 }

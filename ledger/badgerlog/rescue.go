@@ -28,7 +28,7 @@ func setAside(o Options, newestTable uint64) error {
 	if err != nil || len(files) == 0 {
 		return err
 	}
-	known, err := newestLogged(o)
+	known, err := checkLogs(o)
 	if err != nil {
 		return err
 	}
@@ -42,10 +42,8 @@ func setAside(o Options, newestTable uint64) error {
 			}
 			return nil
 		})
-		if len(unknown) > maxUnlogged {
-			o.Logger.Error("changes that were written last are lost: the store's log has no end, "+
-				"as after a power cut that a relaxed store may lose something to, or on a disk that spoils files",
-				slog.Int("changes", len(unknown)))
+		if err == nil && len(unknown) > maxUnlogged {
+			err = o.lost("the log in "+o.Dir+" has no end", len(unknown))
 		}
 		if err != nil || len(damaged) == 0 {
 			return err
@@ -183,7 +181,7 @@ func (l *Log) putBackBatch(batch []valueEntry) (int, error) {
 		err := l.db.Update(func(txn *badger.Txn) error {
 			for _, e := range batch {
 				item, err := txn.Get(e.key)
-				if errors.Is(err, badger.ErrKeyNotFound) || err == nil && item.Version() != e.version {
+				if errors.Is(err, badger.ErrKeyNotFound) || err == nil && (item.Version() != e.version || differs(item, e.value)) {
 					continue // removed, written again, or never committed
 				}
 				if err == nil {
@@ -200,6 +198,17 @@ func (l *Log) putBackBatch(batch []valueEntry) (int, error) {
 			return n, err //nolint:wrapcheck // names the key, or Badger's of the commit
 		}
 	}
+}
+
+// differs reports whether an item has another value, that can be read: versions
+// are given out again where a log had lost its end.
+func differs(item *badger.Item, value []byte) bool {
+	var same bool
+	err := readValue(item, func(v []byte) error {
+		same = bytes.Equal(v, value)
+		return nil
+	})
+	return err == nil && !same
 }
 
 // nextGarbage returns the file that Badger's garbage collection will take next,

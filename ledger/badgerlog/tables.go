@@ -74,7 +74,7 @@ func checkUnlisted(o Options, listed map[uint64]badger.TableManifest, newest uin
 		if err != nil || version <= newest {
 			continue // not written to its end, or old
 		}
-		logged, err := newestLogged(o)
+		logged, err := checkLogs(o)
 		if err != nil {
 			return err
 		}
@@ -83,33 +83,6 @@ func checkUnlisted(o Options, listed map[uint64]badger.TableManifest, newest uin
 		}
 	}
 	return nil
-}
-
-// newestLogged returns the newest version in Badger's log, which has what is not
-// in tables yet.
-func newestLogged(o Options) (uint64, error) {
-	logs, err := filepath.Glob(filepath.Join(o.Dir, "*.mem"))
-	if err != nil {
-		return 0, fmt.Errorf("list logs: %w", err)
-	}
-	newest := uint64(0)
-	for _, path := range logs {
-		err := mapped(path, func(m *z.MmapFile) error {
-			for at := int64(valueHeader); at < int64(len(m.Data))-minEntry; {
-				e, size := decodeLogEntry(m.Data[at:])
-				if size == 0 {
-					break
-				}
-				newest = max(newest, e.version)
-				at += size
-			}
-			return nil
-		})
-		if err != nil {
-			return 0, err
-		}
-	}
-	return newest, nil
 }
 
 // checkTable checks the checksum of a table's index and, where the file is newer

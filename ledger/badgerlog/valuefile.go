@@ -13,7 +13,8 @@ import (
 	"github.com/dgraph-io/ristretto/v2/z"
 )
 
-// A file of values is Badger's: a header, then entries of
+// A file of values is Badger's, as is its log, in which transactions have ends: a
+// header, then entries of
 //
 //	meta1 user1 uv(key length) uv(value length) uv(expiry) key value crc4
 //
@@ -23,15 +24,20 @@ import (
 // garbage collection takes the rest of a file for garbage. What follows reads on
 // behind the damage.
 const (
-	valueHeader   = 20
-	maxValueKey   = 1 << 16
-	maxValueMeta  = 1 << 3 // no other bits than those below are set in a file of values
-	minEntry      = 5
+	valueHeader = 20
+	maxValueKey = 1 << 16
+	minEntry    = 5
+
+	// The bits of meta that are set.
+	valueMeta     = 0x07
+	logMeta       = 0xCF
+	endOfTxn      = 0x80 // an entry that ends a transaction; in logs only
 	versionLength = 8
 )
 
 // valueEntry is an entry of a file of values. Its slices are the file's.
 type valueEntry struct {
+	meta    byte
 	key     []byte
 	version uint64
 	value   []byte
@@ -46,11 +52,17 @@ func (s span) String() string { return fmt.Sprintf("%d bytes at %d", s.to-s.from
 // damaged parts between them, and where the last one ends. What is behind that
 // is no damage: it was not written to its end, or not yet.
 func scanValues(b []byte, from int64, f func(valueEntry) error) (damaged []span, end int64, err error) {
+	return scanEntries(b, from, valueMeta, f)
+}
+
+// scanEntries is scanValues for either kind of file. Behind damage every byte is
+// tried; what meta can be spares most of them.
+func scanEntries(b []byte, from int64, meta byte, f func(valueEntry) error) (damaged []span, end int64, err error) {
 	end = from
 	for at := from; at < int64(len(b))-minEntry; {
 		var e valueEntry
 		var size int64
-		if b[at] < maxValueMeta && b[at+1] == 0 { // behind damage every byte is tried
+		if b[at]&^meta == 0 && b[at+1] == 0 {
 			e, size = decodeLogEntry(b[at:])
 		}
 		if size == 0 {
@@ -106,7 +118,7 @@ func decodeLogEntry(b []byte) (valueEntry, int64) {
 	key := b[at : uint64(at)+keyLen]
 	user := len(key) - versionLength
 	return valueEntry{
-		key: key[:user], version: math.MaxUint64 - binary.BigEndian.Uint64(key[user:]), value: b[uint64(at)+keyLen : end],
+		meta: b[0], key: key[:user], version: math.MaxUint64 - binary.BigEndian.Uint64(key[user:]), value: b[uint64(at)+keyLen : end],
 	}, int64(end + crc32.Size)
 }
 
