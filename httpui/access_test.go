@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -120,6 +121,9 @@ func TestWrongPasswordsAreRefusedAndThenSlowedDown(t *testing.T) {
 		res, page := d.postAs(stranger, "/login", url.Values{"password": {"wrong"}, "next": {"/crawlers"}})
 		wantIn(t, page, `value="/crawlers"`, `role="alert"`)
 		if res.StatusCode == http.StatusTooManyRequests {
+			if after, err := strconv.Atoi(res.Header.Get("Retry-After")); err != nil || after < 1 {
+				t.Errorf("Retry-After of a refused login: %q", res.Header.Get("Retry-After"))
+			}
 			if i < 5 {
 				t.Errorf("slowed down after %d attempts", i)
 			}

@@ -36,7 +36,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	page := loginPage{Next: s.safeNext(r.PostForm.Get("next"))}
-	status, key, wait := passwordError(err)
+	status, key, wait := passwordError(w, err)
 	if key == "" {
 		return err
 	}
@@ -45,8 +45,9 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) error {
 	return s.render(w, r, status, "login.html", "title.login", page)
 }
 
-// passwordError sorts out the errors that a form shows; key is "" for others.
-func passwordError(err error) (status int, key string, wait int) {
+// passwordError sorts out the errors that a form shows; key is "" for others. One
+// that the client is to wait after is told in the header too.
+func passwordError(w http.ResponseWriter, err error) (status int, key string, wait int) {
 	var throttled *auth.ThrottledError
 	switch {
 	case errors.Is(err, auth.ErrWrongPassword):
@@ -54,7 +55,7 @@ func passwordError(err error) (status int, key string, wait int) {
 	case errors.Is(err, auth.ErrWeakPassword):
 		return http.StatusBadRequest, "account.weak", 0
 	case errors.As(err, &throttled):
-		return http.StatusTooManyRequests, "login.throttled", int(throttled.After.Seconds()) + 1
+		return http.StatusTooManyRequests, "login.throttled", retryAfter(w, throttled.After)
 	default:
 		return 0, "", 0
 	}
@@ -120,7 +121,7 @@ func (s *Server) changePassword(w http.ResponseWriter, r *http.Request) error {
 	}
 	err = s.accounts.ChangePassword(r.Context(), s.clientAddress(r), r.PostForm.Get("old"), next, c.Value)
 	if err != nil {
-		status, key, wait := passwordError(err)
+		status, key, wait := passwordError(w, err)
 		if key == "" {
 			return err
 		}
@@ -131,7 +132,7 @@ func (s *Server) changePassword(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-const maxTokenName = 60
+const maxTokenName = 4 * 60 // bytes of the 60 letters that the form takes
 
 func (s *Server) createToken(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(r); err != nil {

@@ -1,12 +1,14 @@
 package httpui
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"net/http"
-	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gorilla/mux"
@@ -53,7 +55,7 @@ func (s *Server) api(h handler) handler {
 		}
 		if !allowed {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="vesti"`)
-			return &httpError{http.StatusUnauthorized, "error.token"}
+			return &httpError{status: http.StatusUnauthorized, key: "error.token"}
 		}
 		return h(w, r)
 	}
@@ -70,23 +72,43 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 	return nil
 }
 
-// readJSON reads a request's body into v. An empty body leaves v as it is.
+// readJSON reads a request's body, one JSON object, into v. No body, and null,
+// say nothing and leave v as it was.
 func readJSON(r *http.Request, v any) error {
 	if r.ContentLength == 0 {
 		return nil
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return &httpError{http.StatusUnsupportedMediaType, "error.want_json"}
+		return &httpError{status: http.StatusUnsupportedMediaType, key: "error.want_json"}
 	}
-	d := json.NewDecoder(r.Body)
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return fmt.Errorf("read request: %w", err)
 		}
-		return &httpError{http.StatusBadRequest, "error.json"}
+		return badJSON("the body broke off")
+	}
+	if body = bytes.TrimSpace(body); len(body) == 0 || string(body) == "null" {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return badJSON(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if int(d.InputOffset()) < len(body) {
+		return badJSON("there is something after the object")
 	}
 	return nil
+}
+
+func badJSON(detail string) error {
+	return &httpError{status: http.StatusBadRequest, key: "error.json", detail: detail}
+}
+
+// nothingToSay wants a request without a body, or with an empty object.
+func nothingToSay(r *http.Request) error {
+	return readJSON(r, &struct{}{})
 }
 
 func (s *Server) apiQueue(w http.ResponseWriter, _ *http.Request) error {
@@ -216,12 +238,18 @@ type apiDone struct {
 	OK bool `json:"ok"`
 }
 
+// apiWithSlugs acts on the sources that the body names. That it names none is a
+// mistake, not all of them: a program may have looked for some and found none.
 func (s *Server) apiWithSlugs(w http.ResponseWriter, r *http.Request, act func([]ledger.Slug) (any, error)) error {
 	var body struct {
-		Sources []string `json:"sources"` // none means all
+		Sources []string `json:"sources"`
+		All     bool     `json:"all"`
 	}
 	if err := readJSON(r, &body); err != nil {
 		return err
+	}
+	if body.All == (len(body.Sources) > 0) {
+		return badJSON(`say which sources: {"sources": ["SLUG"]}, or {"all": true}`)
 	}
 	slugs, err := s.knownSlugs(body.Sources)
 	if err != nil {
@@ -235,16 +263,11 @@ func (s *Server) apiWithSlugs(w http.ResponseWriter, r *http.Request, act func([
 }
 
 func (s *Server) apiWork(w http.ResponseWriter, r *http.Request) error {
+	if err := nothingToSay(r); err != nil {
+		return err
+	}
 	if err := s.Commands.WorkNow(r.Context()); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, apiDone{OK: true})
-}
-
-func pageParameter(r *http.Request, name string, def, most int) int {
-	n, err := strconv.Atoi(r.URL.Query().Get(name))
-	if err != nil {
-		return def
-	}
-	return min(max(n, 0), most)
 }

@@ -60,19 +60,11 @@ func plainText(segments []search.Segment) string {
 	return b.String()
 }
 
-// maxOffset bounds how far a program pages, for the reason that maxPages gives.
-const maxOffset = pageSize * maxPages
-
 func (s *Server) apiSearch(w http.ResponseWriter, r *http.Request) error {
-	v := r.URL.Query()
-	q := parseQuery(v)
-	if q.Tab == "" {
-		q.Tab = tabAll
+	req, err := s.searchParameters(r.URL.Query())
+	if err != nil {
+		return err
 	}
-	req := q.request(s.Location)
-	req.Facets = false
-	req.Limit = pageParameter(r, "limit", search.DefaultLimit, search.MaxLimit)
-	req.Offset = pageParameter(r, "offset", 0, maxOffset)
 	result, err := s.Search.Search(r.Context(), req)
 	if err != nil {
 		return err
@@ -173,23 +165,36 @@ func decisionOf(c ledger.Classification) *decisionJSON {
 	return j
 }
 
-// apiReview sets an editor's word as a whole: fields that are absent are empty,
-// and an empty object takes the word back.
+// apiReview changes of an editor's word what the body names; the rest stays. ""
+// takes back.
 func (s *Server) apiReview(w http.ResponseWriter, r *http.Request) error {
 	var body struct {
-		Verdict   ledger.Verdict   `json:"verdict"`
-		Direction ledger.Direction `json:"direction"`
-		Note      string           `json:"note"`
+		Verdict   *ledger.Verdict   `json:"verdict"`
+		Direction *ledger.Direction `json:"direction"`
+		Note      *string           `json:"note"`
 	}
 	if err := readJSON(r, &body); err != nil {
 		return err
+	}
+	if body.Verdict == nil && body.Direction == nil && body.Note == nil {
+		return badJSON(`say what to change: "verdict", "direction", "note"; "" takes one back`)
 	}
 	post, err := s.findPost(r)
 	if err != nil {
 		return err
 	}
-	word := ledger.PostReviewed{
-		Verdict: body.Verdict, Direction: body.Direction, Note: ledger.CutText(strings.TrimSpace(body.Note), maxNote),
+	word, err := s.lastWord(r.Context(), post)
+	if err != nil {
+		return err
+	}
+	if body.Verdict != nil {
+		word.Verdict = *body.Verdict
+	}
+	if body.Direction != nil {
+		word.Direction = *body.Direction
+	}
+	if body.Note != nil {
+		word.Note = *body.Note
 	}
 	if err := s.recordWord(r.Context(), post, word); err != nil {
 		return err
@@ -198,6 +203,9 @@ func (s *Server) apiReview(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) apiRequeue(w http.ResponseWriter, r *http.Request) error {
+	if err := nothingToSay(r); err != nil {
+		return err
+	}
 	post, err := s.findPost(r)
 	if err != nil {
 		return err

@@ -88,7 +88,7 @@ func TestAPI(t *testing.T) {
 	if post["verdict"] != "picked" || post["direction"] != "tech" || post["corrected"] != true {
 		t.Errorf("reviewed post %v", post)
 	}
-	d.call(http.MethodPost, "/api/v1/posts/"+id+"/review", `{}`, http.StatusOK)
+	d.call(http.MethodPost, "/api/v1/posts/"+id+"/review", `{"verdict":"","direction":""}`, http.StatusOK)
 	if post = d.call(http.MethodGet, "/api/v1/posts/"+id, "", http.StatusOK); post["verdict"] != "" || post["direction"] != "linux" {
 		t.Errorf("taken back: %v", post)
 	}
@@ -107,7 +107,7 @@ func TestAPI(t *testing.T) {
 	d.call(http.MethodPost, "/api/v1/crawl", `{"sources":["lwn","tensor"]}`, http.StatusOK)
 	d.call(http.MethodPost, "/api/v1/crawl", `{"sources":["nobody"]}`, http.StatusNotFound)
 	d.call(http.MethodPost, "/api/v1/work", "", http.StatusOK)
-	if got := d.call(http.MethodPost, "/api/v1/reset", "", http.StatusOK); got["reset"] != 1. {
+	if got := d.call(http.MethodPost, "/api/v1/reset", `{"all":true}`, http.StatusOK); got["reset"] != 1. {
 		t.Errorf("reset %v", got)
 	}
 	if got, want := d.commands(), []string{"crawl lwn tensor", "work", "reset"}; !reflect.DeepEqual(got, want) {
@@ -118,5 +118,100 @@ func TestAPI(t *testing.T) {
 	}
 	if got := d.call(http.MethodGet, "/api/v1/nowhere", "", http.StatusNotFound); got["status"] != 404. {
 		t.Errorf("error %v", got)
+	}
+}
+
+// What a review does not name stays as it was: a program that adds a note takes
+// no decision back.
+func TestReviewKeepsWhatItDoesNotName(t *testing.T) {
+	d := newDesk(t, demoSources())
+	d.fill()
+	found := d.call(http.MethodGet, "/api/v1/search?q=ядро+планировщик", "", http.StatusOK)
+	hit, _ := found["hits"].([]any)[0].(map[string]any)
+	path := "/api/v1/posts/" + hit["id"].(string)
+	d.call(http.MethodPost, path+"/review", `{"verdict":"picked","direction":"tech","note":"first"}`, http.StatusOK)
+
+	word := func() [3]string {
+		t.Helper()
+		post := d.call(http.MethodGet, path, "", http.StatusOK)
+		page := d.get(path[len("/api/v1"):])
+		note := ""
+		for _, n := range []string{"first", "second"} {
+			if strings.Contains(page, ">"+n+"</textarea>") {
+				note = n
+			}
+		}
+		return [3]string{post["verdict"].(string), post["direction"].(string), note}
+	}
+	for _, body := range []string{
+		"", `{}`, `null`, " null ", `{"verdict":null}`, `{"verdict":""} {}`, `{"verdict":""}x`, `{"verdict":"","direction":""}]`,
+		`{"note":"` + strings.Repeat("ж", 1001) + `"}`,
+	} {
+		d.call(http.MethodPost, path+"/review", body, http.StatusBadRequest)
+		if got, want := word(), [3]string{"picked", "tech", "first"}; got != want {
+			t.Fatalf("after %.40q: %q, want %q", body, got, want)
+		}
+	}
+	for _, step := range []struct {
+		body string
+		want [3]string
+	}{
+		{`{"note":"second"}`, [3]string{"picked", "tech", "second"}},
+		{`{"direction":"llm"}`, [3]string{"picked", "llm", "second"}},
+		{`{"verdict":"rejected"}`, [3]string{"rejected", "llm", "second"}},
+		{`{"verdict":""}`, [3]string{"", "llm", "second"}},
+		{`{"direction":"","verdict":"picked"}`, [3]string{"picked", "linux", "second"}},
+		{`{"note":""}`, [3]string{"picked", "linux", ""}},
+		{`{"note":"` + strings.Repeat("ж", 1000) + `"}`, [3]string{"picked", "linux", ""}},
+	} {
+		d.call(http.MethodPost, path+"/review", step.body, http.StatusOK)
+		if got := word(); got != step.want {
+			t.Errorf("after %.40s: %q, want %q", step.body, got, step.want)
+		}
+	}
+}
+
+func TestActionsWantTheirTargetsNamed(t *testing.T) {
+	d := newDesk(t, demoSources())
+	d.fill()
+	for _, action := range []string{"crawl", "reset"} {
+		for _, body := range []string{"", `{}`, `null`, `{"sources":[]}`, `{"sources":null}`, `{"all":false}`, `{"all":true,"sources":["lwn"]}`, `{"all":true}{}`} {
+			if got := d.call(http.MethodPost, "/api/v1/"+action, body, http.StatusBadRequest); !strings.Contains(fmt.Sprint(got["detail"]), " ") {
+				t.Errorf("%s of %s: %v", action, body, got)
+			}
+		}
+	}
+	for _, body := range []string{`{"sources":["lwn"]}`, `[]`, `{}{}`} {
+		d.call(http.MethodPost, "/api/v1/work", body, http.StatusBadRequest)
+	}
+	if got := d.commands(); len(got) != 0 {
+		t.Errorf("refused calls did %q", got)
+	}
+	d.call(http.MethodPost, "/api/v1/work", `{}`, http.StatusOK)
+	d.call(http.MethodPost, "/api/v1/crawl", `{"all":true}`, http.StatusOK)
+}
+
+// A program is told which parameter it got wrong and what would be right; a page
+// shows more instead.
+func TestSearchRefusesWhatItDoesNotUnderstand(t *testing.T) {
+	d := newDesk(t, demoSources())
+	d.fill()
+	for query, said := range map[string]string{
+		"limit=abc": "200", "limit=-1": "200", "limit=100000": "200", "offset=x": "6000", "offset=6001": "6000", "since=foo": "2026-11-30",
+		"until=2026-02-30": "2026-11-30", "sort=foo": "relevance", "tab=foo": "picked", "status=foo": "parked", "direction=foo": "linux",
+		"source=nobody": "slug", "source=%00": "slug", "lang=zzzz": "ru", "limt=5": "limit", "sort=date&sort=interest": "more than once",
+	} {
+		got := d.call(http.MethodGet, "/api/v1/search?"+query, "", http.StatusBadRequest)
+		name, _, _ := strings.Cut(query, "=")
+		if detail := fmt.Sprint(got["detail"]); !strings.HasPrefix(detail, name+": ") || !strings.Contains(detail, said) {
+			t.Errorf("%s: %v", query, got)
+		}
+		d.get("/?" + query)
+	}
+	for _, query := range []string{
+		"limit=", "sort=interest", "tab=open", "status=parked", "direction=-", "direction=linux", "lang=-", "lang=ru", "source=lwn", "since=2026-01-31",
+		"q=ядро&offset=6000", "limit=200",
+	} {
+		d.call(http.MethodGet, "/api/v1/search?"+query, "", http.StatusOK)
 	}
 }

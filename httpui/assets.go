@@ -49,7 +49,7 @@ func (a *assets) serve(w http.ResponseWriter, r *http.Request) error {
 	name, ok := strings.CutPrefix(r.URL.Path, a.prefix)
 	b, found := a.files[name]
 	if !ok || !found {
-		return &httpError{http.StatusNotFound, "error.not_found"}
+		return &httpError{status: http.StatusNotFound, key: "error.not_found"}
 	}
 	w.Header().Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"time"
 
 	"vesti.nixg.ru/httpui/auth"
 	"vesti.nixg.ru/ledger"
@@ -20,7 +21,7 @@ type errorPage struct {
 func (s *Server) showError(w http.ResponseWriter, r *http.Request, err error) {
 	status, key := statusOf(err)
 	if throttled, ok := errors.AsType[*auth.ThrottledError](err); ok {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(throttled.After.Seconds()))))
+		retryAfter(w, throttled.After)
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	if wantsJSON(r) {
@@ -39,9 +40,19 @@ func (s *Server) showError(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
+// retryAfter tells a client how long to wait, and returns it, in whole seconds.
+func retryAfter(w http.ResponseWriter, wait time.Duration) int {
+	seconds := int(math.Ceil(wait.Seconds()))
+	w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	return seconds
+}
+
 // detailOf is what the ledger says of a client's mistake: it names the thing.
 // Other errors may tell of the inside and stay in the log.
 func detailOf(err error) string {
+	if own, ok := errors.AsType[*httpError](err); ok {
+		return own.detail
+	}
 	for _, ours := range []error{ledger.ErrNotFound, ledger.ErrAmbiguous, ledger.ErrInvalid, ledger.ErrStale} {
 		if errors.Is(err, ours) {
 			return cut(maxDetail, err.Error())
@@ -61,13 +72,13 @@ func (s *Server) errorText(r *http.Request, status int, key string) string {
 }
 
 func (s *Server) notFound(http.ResponseWriter, *http.Request) error {
-	return &httpError{http.StatusNotFound, "error.not_found"}
+	return &httpError{status: http.StatusNotFound, key: "error.not_found"}
 }
 
 func (s *Server) methodNotAllowed(http.ResponseWriter, *http.Request) error {
-	return &httpError{http.StatusMethodNotAllowed, "error.method"}
+	return &httpError{status: http.StatusMethodNotAllowed, key: "error.method"}
 }
 
 func (s *Server) crossOrigin(http.ResponseWriter, *http.Request) error {
-	return &httpError{http.StatusForbidden, "error.cross_origin"}
+	return &httpError{status: http.StatusForbidden, key: "error.cross_origin"}
 }

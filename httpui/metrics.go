@@ -145,7 +145,7 @@ func (s *Server) showMetrics(w http.ResponseWriter, r *http.Request) error {
 		}
 		if !allowed {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="vesti"`)
-			return &httpError{http.StatusUnauthorized, "error.token"}
+			return &httpError{status: http.StatusUnauthorized, key: "error.token"}
 		}
 	}
 	promhttp.HandlerFor(s.Gatherer, promhttp.HandlerOpts{DisableCompression: true}).ServeHTTP(w, r)

@@ -43,7 +43,7 @@ func securityHeaders(next http.Handler) http.Handler {
 // limits bounds the time, the address and the body of each request.
 func (s *Server) limits(next http.Handler) http.Handler {
 	tooLong := s.page(routeOther, func(http.ResponseWriter, *http.Request) error {
-		return &httpError{http.StatusRequestURITooLong, "error.long_address"}
+		return &httpError{status: http.StatusRequestURITooLong, key: "error.long_address"}
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), handleTime)
@@ -159,6 +159,7 @@ func (r *recorder) status() int {
 type httpError struct {
 	status int
 	key    string // of the catalogue
+	detail string // what of the request is wrong, for a programmer; "" for nothing more
 }
 
 // Error names the status and the key.

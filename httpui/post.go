@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gorilla/mux"
 
@@ -88,7 +89,7 @@ func (s *Server) postPage(r *http.Request, post ledger.Post) (postPage, error) {
 	names := s.sourceNames()
 	page := postPage{
 		Post: post, SourceName: cmp.Or(names[post.Item.Source], string(post.Item.Source)),
-		Carriers: carriersOf(events, names), Revisions: revisionsOf(events), Word: lastWord(events), Here: s.here(r),
+		Carriers: carriersOf(events, names), Revisions: revisionsOf(events), Word: LastWord(events), Here: s.here(r),
 	}
 	if page.Title, err = titleOf(lang, post.Item, names); err != nil {
 		return postPage{}, err
@@ -202,8 +203,13 @@ func revisionsOf(events []ledger.Event) []revision {
 	return all
 }
 
-// lastWord is the editor's last word on the post.
-func lastWord(events []ledger.Event) ledger.PostReviewed {
+func (s *Server) lastWord(ctx context.Context, post ledger.Post) (ledger.PostReviewed, error) {
+	events, err := s.Posts.PostEvents(ctx, post.Num)
+	return LastWord(events), err
+}
+
+// LastWord is the editor's last word in a post's history, zero without one.
+func LastWord(events []ledger.Event) ledger.PostReviewed {
 	for _, e := range slices.Backward(events) {
 		if p, ok := e.Payload.(ledger.PostReviewed); ok {
 			return p
@@ -212,8 +218,15 @@ func lastWord(events []ledger.Event) ledger.PostReviewed {
 	return ledger.PostReviewed{}
 }
 
-// maxNote is the length of an editor's note, in bytes.
-const maxNote = 2000
+// MaxNote is the most letters of an editor's note; the form on the page takes as
+// many.
+const MaxNote = 1000
+
+// CleanNote returns a note as it is kept. ok is false where it is too long.
+func CleanNote(note string) (clean string, ok bool) {
+	clean = strings.TrimSpace(strings.ReplaceAll(note, "\r\n", "\n")) // as forms send lines, and as they count them
+	return clean, utf8.RuneCountInString(clean) <= MaxNote
+}
 
 // review records an editor's word. A button in a list sends only the verdict;
 // what the form does not say stays as it was.
@@ -225,11 +238,10 @@ func (s *Server) review(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	events, err := s.Posts.PostEvents(r.Context(), post.Num)
+	word, err := s.lastWord(r.Context(), post)
 	if err != nil {
 		return err
 	}
-	word := lastWord(events)
 	if r.PostForm.Has("verdict") {
 		word.Verdict = ledger.Verdict(r.PostForm.Get("verdict"))
 	}
@@ -237,7 +249,7 @@ func (s *Server) review(w http.ResponseWriter, r *http.Request) error {
 		word.Direction = ledger.Direction(r.PostForm.Get("direction"))
 	}
 	if r.PostForm.Has("note") {
-		word.Note = ledger.CutText(strings.TrimSpace(r.PostForm.Get("note")), maxNote)
+		word.Note = r.PostForm.Get("note")
 	}
 	if r.PostForm.Has("undo") {
 		word = ledger.PostReviewed{}
@@ -259,10 +271,14 @@ func (s *Server) recordWord(ctx context.Context, post ledger.Post, word ledger.P
 	switch word.Verdict {
 	case ledger.VerdictNone, ledger.VerdictPicked, ledger.VerdictRejected:
 	default:
-		return &httpError{http.StatusBadRequest, "error.verdict"}
+		return &httpError{status: http.StatusBadRequest, key: "error.verdict"}
 	}
 	if d := word.Direction; d != "" && d != post.State.Corrected && !slices.Contains(s.Directions, d) {
-		return &httpError{http.StatusBadRequest, "error.direction"}
+		return &httpError{status: http.StatusBadRequest, key: "error.direction"}
+	}
+	var ok bool
+	if word.Note, ok = CleanNote(word.Note); !ok {
+		return &httpError{status: http.StatusBadRequest, key: "error.note"}
 	}
 	return s.Commands.Review(ctx, post.Num, word)
 }

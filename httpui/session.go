@@ -35,7 +35,7 @@ func (s *Server) editor(h handler) handler {
 		session, err := s.session(r)
 		if errors.Is(err, auth.ErrNoSession) {
 			if wantsJSON(r) {
-				return &httpError{http.StatusUnauthorized, "error.login"}
+				return &httpError{status: http.StatusUnauthorized, key: "error.login"}
 			}
 			target := s.base + "/login"
 			if r.Method == http.MethodGet && r.URL.RequestURI() != "/" {
@@ -214,6 +214,6 @@ func parseForm(r *http.Request) error {
 	case errors.As(err, &big):
 		return err
 	default:
-		return &httpError{http.StatusBadRequest, "error.invalid"}
+		return &httpError{status: http.StatusBadRequest, key: "error.invalid"}
 	}
 }

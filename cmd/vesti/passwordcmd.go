@@ -12,6 +12,8 @@ func newPassword(c *call) *cobra.Command {
 	return &cobra.Command{
 		Use:   "password",
 		Short: "Set a new password for the pages, print it, and end every session",
+		Long: `Set a new password for the pages, print it, and end every session. Tokens of the
+API stay valid: they are revoked on the account page.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error {
 				ui := a.ui

@@ -43,6 +43,7 @@ func TestReviewCommand(t *testing.T) {
 		{[]string{"--pick"}, ledger.VerdictPicked, "", "linux"},
 		{[]string{"--direction", "llm"}, ledger.VerdictPicked, "llm", "llm"},
 		{[]string{"--reject", "--note", "a duplicate"}, ledger.VerdictRejected, "llm", "llm"},
+		{[]string{"--pick"}, ledger.VerdictPicked, "llm", "llm"},
 		{[]string{"--undo"}, ledger.VerdictNone, "", "linux"},
 		{[]string{"--direction", "tech"}, ledger.VerdictNone, "tech", "tech"},
 	} {
@@ -84,7 +85,7 @@ func TestReviewCommand(t *testing.T) {
 	d.do(exitDone, "review", id, "--undo")
 	reclassify(1)
 	log := d.do(exitDone, "log", id).stdout
-	if strings.Count(log, "PostReviewed") != 6 || !strings.Contains(log, "a duplicate") {
+	if strings.Count(log, "PostReviewed") != 7 || strings.Count(log, "a duplicate") != 2 {
 		t.Errorf("the history:\n%s", log)
 	}
 	s.stop()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"vesti.nixg.ru/httpui"
 	"vesti.nixg.ru/ledger"
 )
 
@@ -21,10 +22,15 @@ func newReview(c *call) *cobra.Command {
 		Short: "Pick or reject a post, correct its direction, or take that back",
 		Long: `Pick or reject a post, correct its direction, or take that back. An editor's word
 outranks every classification. A new verdict replaces the earlier one and keeps a
-corrected direction; --direction alone keeps the verdict. --undo takes both back.`,
+corrected direction and the note; --direction alone keeps the verdict. --undo takes
+all of them back.`,
 		Example: "  vesti review 3f2a9c01 --pick\n  vesti review 3f2a9c01 --direction llm\n  vesti review 3f2a9c01 --undo",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			note, ok := httpui.CleanNote(note)
+			if !ok {
+				return usagef("--note: want %d letters at most", httpui.MaxNote)
+			}
 			word := ledger.PostReviewed{Direction: ledger.Direction(direction), Note: note}
 			switch {
 			case pick && reject, undo && (pick || reject || direction != ""), !pick && !reject && !undo && direction == "":
@@ -58,9 +64,13 @@ func (c *call) review(ctx context.Context, a *App, name string, word ledger.Post
 	if err != nil {
 		return fmt.Errorf("read post %q: %w", name, err)
 	}
-	// A corrected direction alone keeps an earlier verdict, and the other way round.
+	events, err := a.log.PostEvents(ctx, num)
+	if err != nil {
+		return fmt.Errorf("read history of post %q: %w", name, err)
+	}
+	// What the command line does not name stays.
 	switch {
-	case undo && post.State.Verdict == ledger.VerdictNone && post.State.Corrected == "":
+	case undo && httpui.LastWord(events) == (ledger.PostReviewed{}):
 		return c.result(map[string]any{"ok": true, "id": post.ID, "verdict": word.Verdict, "direction": word.Direction}, func(w io.Writer) {
 			fmt.Fprintf(w, "%s: there is nothing to take back\n", post.Item.Title)
 		})
@@ -70,6 +80,9 @@ func (c *call) review(ctx context.Context, a *App, name string, word ledger.Post
 		}
 		if word.Direction == "" {
 			word.Direction = post.State.Corrected
+		}
+		if word.Note == "" {
+			word.Note = httpui.LastWord(events).Note
 		}
 	}
 	if _, err := a.log.Record(ctx, ledger.NewEvent(ledger.ActorOperator, num, "", word)); err != nil {
