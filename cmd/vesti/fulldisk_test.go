@@ -185,7 +185,9 @@ func TestDiskFillsUnderServer(t *testing.T) {
 		}
 	}
 	d.do(exitDone, "status") // it lives
-	s.kill()
+	if code := s.stop(); code != exitDone {
+		t.Errorf("it ended with %d", code)
+	}
 	empty()
 	if got := d.posts(); got < stored {
 		t.Errorf("%d posts, there were %d", got, stored)

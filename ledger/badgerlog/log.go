@@ -63,6 +63,10 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Whoever restores into this folder has its lock: this is what a kill has left.
+	if err := os.RemoveAll(o.Dir + restoringExt); err != nil {
+		return nil, errors.Join(folderError(o.Dir, err), lock.Close())
+	}
 	l, err := open(ctx, o)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
@@ -200,11 +204,24 @@ func (l *Log) Close() error {
 	l.snapshot.close()
 	l.texts.close()
 	l.metrics.close()
-	err := closeBadger(l.db)
-	if err == nil && l.Err() == nil {
+	return errors.Join(l.closeFiles(), l.lock.Close())
+}
+
+// closeFiles closes Badger. On a full disk it leaves its files as a kill would:
+// closing them would write the tables in memory to mapped files, where a full
+// disk is no error but ends the process. The log has what is in them.
+func (l *Log) closeFiles() error {
+	if err := checkFull(l.opts); err != nil {
+		l.opts.Logger.Warn("the store is left as it is, to be put in order when it is opened next", "error", err)
+		return l.db.Sync() //nolint:wrapcheck // names the file
+	}
+	if err := closeBadger(l.db); err != nil {
+		return err
+	}
+	if l.Err() == nil {
 		_ = l.noteSound() // where it fails the next opening checks everything
 	}
-	return errors.Join(err, l.lock.Close())
+	return nil
 }
 
 // endClaims takes the claims of a process that closes in good order off their

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"path/filepath"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -92,6 +93,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Dir == "" {
 		return o, fmt.Errorf("%w: no folder given for the store", ledger.ErrInvalid)
 	}
+	o.Dir = filepath.Clean(o.Dir)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -24,6 +24,9 @@ type RestoreReport struct {
 	Replaced string `json:"replaced,omitempty"`
 }
 
+// restoringExt ends the name of the folder of a store that is being restored.
+const restoringExt = ".restoring"
+
 // Restore makes the store in o.Dir from a chain of backups, the whole one first.
 // It builds a new store beside it, derives every index and state from the
 // events, and proves the chain's hashes and counts and every invariant before
@@ -45,7 +48,7 @@ func Restore(ctx context.Context, o Options, chain []io.Reader) (RestoreReport, 
 	}
 	defer lock.Close()
 	report := RestoreReport{Links: len(chain)}
-	building := filepath.Clean(o.Dir) + ".restoring"
+	building := o.Dir + restoringExt
 	if err := os.RemoveAll(building); err != nil {
 		return report, fmt.Errorf("restore: %w", err)
 	}
