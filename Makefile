@@ -118,7 +118,7 @@ vet:
 
 .PHONY: ci
 ci: deps tidy-check fmt-check vet lint race ## what a change must pass
-	go test $(NOTG) -run '$(PLAIN)' ./cmd/vesti
+	go test $(NOTG) -run '$(PLAIN)' ./cmd/vesti ./ledger/badgerlog
 	go test ./crawl/telegram/...
 	$(MAKE) build
 	$(MAKE) fuzz FUZZTIME=3s
