@@ -367,6 +367,9 @@ func (b *backupReader) pairs(pair func(key, value []byte) error, list func([]byt
 			if proof.SHA256 != hex.EncodeToString(sum) || proof.Pairs != n {
 				return proof, fmt.Errorf("%w: its hash or its count is not what it says", ErrBackup)
 			}
+			if _, err := b.in.ReadByte(); !errors.Is(err, io.EOF) {
+				return proof, fmt.Errorf("%w: something follows its end; name the files of a chain one by one", ErrBackup)
+			}
 			return proof, nil
 		default:
 			return proof, fmt.Errorf("%w: a record of kind %q", ErrBackup, kind)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -69,6 +70,8 @@ func TestBackupChain(t *testing.T) {
 		"a cut file":                   {chain[0][:len(chain[0])-20]},
 		"a changed byte":               {flip(chain[0])},
 		"no backup":                    {[]byte("hello")},
+		"two links in one file":        {slices.Concat(chain[0], chain[1])},
+		"something behind its end":     {append(bytes.Clone(chain[0]), "junk"...)},
 	} {
 		dir := filepath.Join(t.TempDir(), "store")
 		if _, err := badgerlog.Restore(ctx, badgerlog.Options{Dir: dir, FreeSpaceFloor: -1}, readers(bad)); err == nil {
