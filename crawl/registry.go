@@ -3,7 +3,6 @@ package crawl
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"vesti.nixg.ru/ledger"
+	"vesti.nixg.ru/ownfile"
 )
 
 // RegistryError is one thing that is wrong in sources.yaml. It matches
@@ -37,7 +37,7 @@ func (e *RegistryError) Unwrap() error { return ledger.ErrInvalid }
 
 // LoadSources reads sources.yaml; see ParseSources.
 func LoadSources(path string, directions []ledger.Direction) ([]Source, error) {
-	data, err := os.ReadFile(path)
+	data, err := ownfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("read sources: %w", err)
 	}
@@ -45,7 +45,8 @@ func LoadSources(path string, directions []ledger.Direction) ([]Source, error) {
 }
 
 // ParseSources reads a registry of sources: a document with the list "sources",
-// or a bare list; a file of nothing but comments is a mistake. directions is the configured set, none for the default one.
+// or a bare list; a file of nothing but comments, and a list of which nothing is there
+// yet, are mistakes: one that is being written would take every source away. directions is the configured set, none for the default one.
 // Of a file with errors nothing is returned but all of its errors, joined, each
 // a *RegistryError; name stands for the file in them.
 func ParseSources(data []byte, name string, directions []ledger.Direction) ([]Source, error) {
@@ -149,7 +150,10 @@ func (p *registryParser) resolve(n ast.Node) ast.Node {
 func (p *registryParser) document(body ast.Node) []Source {
 	body = p.resolve(body)
 	switch v := body.(type) {
-	case nil, *ast.NullNode, *ast.CommentGroupNode:
+	case nil, *ast.CommentGroupNode:
+		return nil
+	case *ast.NullNode:
+		p.fail(body, "", "there is nothing here; to have no sources write sources: []")
 		return nil
 	case *ast.SequenceNode:
 		return p.list(v)
@@ -163,7 +167,9 @@ func (p *registryParser) document(body ast.Node) []Source {
 			switch list := p.resolve(kv.Value).(type) {
 			case *ast.SequenceNode:
 				sources = append(sources, p.list(list)...)
-			case nil, *ast.NullNode:
+			case nil:
+			case *ast.NullNode:
+				p.fail(kv.Key, "sources", "there is nothing below it; to have no sources write sources: []")
 			default:
 				p.fail(kv.Value, "sources", "want a list")
 			}

@@ -88,9 +88,19 @@ func TestParseSourcesTakesABareListAndMerges(t *testing.T) {
 	if len(sources) != 2 || sources[1].Slug != "b" || sources[1].Priority != ledger.P2 || sources[1].Direction != "tech" {
 		t.Errorf("%+v", sources)
 	}
-	for _, empty := range []string{"# nothing yet\nsources:\n", "sources:\n", "sources: []\n", "[]"} {
+	for _, empty := range []string{"# nothing yet\nsources: []\n", "sources: []\n", "[]"} {
 		if got := parse(t, empty); len(got) != 0 {
 			t.Errorf("%q: %+v", empty, got)
+		}
+	}
+}
+
+// A list that is not there yet is no list of nothing: the file may be half written.
+func TestParseSourcesWantsTheList(t *testing.T) {
+	for _, half := range []string{"sources:\n", "# nothing yet\nsources:\n", "sources: ~\n", "sources: null # soon", "~", "null\n", "---\nsources:\n---\n"} {
+		_, err := crawl.ParseSources([]byte(half), "sources.yaml", nil)
+		if !is(err, ledger.ErrInvalid) || !strings.Contains(err.Error(), "write sources: []") {
+			t.Errorf("%q: %v", half, err)
 		}
 	}
 }

@@ -5,23 +5,27 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"vesti.nixg.ru/ledger"
+	"vesti.nixg.ru/ownfile"
 )
 
 // Classifier holds the rule set in force. It is safe for concurrent use.
 type Classifier struct {
 	path       string
 	directions []ledger.Direction
-	rules      atomic.Pointer[Rules]
+	inForce    atomic.Pointer[inForce]
 
-	mu    sync.Mutex
-	read  []byte    // the file as last taken over; nil before and for the starter rules
-	since time.Time // when that was
+	reloading sync.Mutex // the rules in force can be had meanwhile, however long the reading takes
+	read      []byte     // the file as last taken over; nil before and for the starter rules
+}
+
+type inForce struct {
+	rules *Rules
+	since time.Time // when they were read; zero for those of New
 }
 
 // Open returns a classifier with the rules in the file at path, for the given
@@ -37,27 +41,23 @@ func Open(path string, directions []ledger.Direction) (*Classifier, error) {
 // New returns a classifier with these rules, which Reload leaves in force.
 func New(r *Rules) *Classifier {
 	c := new(Classifier)
-	c.rules.Store(r)
+	c.inForce.Store(&inForce{rules: r})
 	return c
 }
 
 // Rules returns the rule set in force.
-func (c *Classifier) Rules() *Rules { return c.rules.Load() }
+func (c *Classifier) Rules() *Rules { return c.inForce.Load().rules }
 
 // Since returns when the rules in force were read.
-func (c *Classifier) Since() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.since
-}
+func (c *Classifier) Since() time.Time { return c.inForce.Load().since }
 
 // Reload reads the file again and reports whether the rules are others now. A
 // file that cannot be read or has mistakes leaves the rules in force; the error
 // says what is wrong with it. A file that did not change costs only its reading.
 func (c *Classifier) Reload() (changed bool, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	before := c.rules.Load()
+	c.reloading.Lock()
+	defer c.reloading.Unlock()
+	before := c.inForce.Load()
 	if before != nil && c.path == "" {
 		return false, nil
 	}
@@ -76,16 +76,16 @@ func (c *Classifier) Reload() (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	c.read, c.since = data, time.Now()
-	c.rules.Store(r)
-	return before == nil || before.hash != r.hash, nil
+	c.read = data
+	c.inForce.Store(&inForce{r, time.Now()})
+	return before == nil || before.rules.hash != r.hash, nil
 }
 
 func (c *Classifier) readFile() ([]byte, error) {
 	if c.path == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(c.path)
+	data, err := ownfile.Read(c.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: rules file %s does not exist: write the starter rules there, or leave the setting empty", ledger.ErrNotFound, c.path)
 	}

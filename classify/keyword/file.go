@@ -120,6 +120,9 @@ func Parse(name string, data []byte, directions []ledger.Direction) (*Rules, err
 		return nil, fmt.Errorf("%w: rules file %s: %w", ledger.ErrInvalid, name, err)
 	}
 	r, errs := compile(f, directions)
+	if len(errs) == 0 && f.Directions == nil && f.Elsewhere == nil && f.Interest == nil {
+		errs = append(errs, fileError{line: 1, text: "there are no rules; to have none write directions: {}"})
+	}
 	if len(errs) > 0 {
 		slices.SortStableFunc(errs, func(a, b fileError) int { return a.line - b.line })
 		all := make([]error, len(errs))

@@ -20,6 +20,11 @@ func TestParseErrors(t *testing.T) {
 	}{
 		{"empty", "", []string{"is empty"}},
 		{"no version", "directions: {}\n", []string{"version is 0"}},
+		{"no rules yet", "version: 1\n", []string{"line 1", "directions: {}"}},
+		{"nothing below", "version: 1\ndirections:\n", []string{"line 2", "directions: {}"}},
+		{"null", "version: 1\ndirections: ~ # soon\n", []string{"line 2", "directions: {}"}},
+		{"nothing below a direction", head, []string{"line 3", "linux: []"}},
+		{"nothing below keywords", head + "    - rule: a\n      keywords: [x1]\n      sources:\n", []string{"line 6", "sources: []"}},
 		{"not YAML", "version: 1\n  a: [\n", []string{"line "}},
 		{"unknown key", head + "    - rule: a\n      keyword: [x]\n", []string{"line 5", "keyword"}},
 		{"unknown direction", "version: 1\ndirections:\n  cooking:\n    - rule: a\n      keywords: [x1]\n", []string{"line 4", "cooking", "linux, games"}},

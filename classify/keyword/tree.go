@@ -10,11 +10,10 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"vesti.nixg.ru/ledger"
+	"vesti.nixg.ru/ownfile"
 )
 
 const (
-	// maxFile bounds a rules file, in bytes.
-	maxFile = 8 << 20
 	// maxNodes bounds what a file unfolds to when its aliases are followed.
 	maxNodes = 2_000_000
 	// maxDepth bounds how deep brackets stand in each other: the parser calls itself
@@ -25,8 +24,8 @@ const (
 // parseTree parses a file of one document. It refuses what would take the parser
 // or the decoder for ever: depth without end, and aliases of aliases.
 func parseTree(data []byte) (ast.Node, error) {
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("%w: %d bytes, at most %d", ledger.ErrTooLarge, len(data), maxFile)
+	if len(data) > ownfile.Max {
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", ledger.ErrTooLarge, len(data), ownfile.Max)
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if err := readable(data); err != nil {
@@ -49,9 +48,44 @@ func parseTree(data []byte) (ast.Node, error) {
 	if body == nil {
 		return nil, errors.New("is empty")
 	}
+	if err := nothingLeftOpen(body); err != nil {
+		return nil, err
+	}
 	u := unfolding{anchors: make(map[string]int)}
 	u.size(body)
 	return body, u.err
+}
+
+// nothingLeftOpen refuses a key with nothing after it: a file that is being
+// written would take away the rules that are not there yet.
+func nothingLeftOpen(n ast.Node) error {
+	switch n := n.(type) {
+	case *ast.AnchorNode:
+		return nothingLeftOpen(n.Value)
+	case *ast.MappingNode:
+		for _, v := range n.Values {
+			if err := nothingLeftOpen(v); err != nil {
+				return err
+			}
+		}
+	case *ast.MappingValueNode:
+		if _, open := n.Value.(*ast.NullNode); open {
+			key := n.Key.GetToken().Value
+			none := "[]"
+			if key == "directions" || key == "elsewhere" {
+				none = "{}"
+			}
+			return fileError{line: lineOf(n.Key), text: fmt.Sprintf("there is nothing below %s; to have none write %s: %s", key, key, none)}
+		}
+		return nothingLeftOpen(n.Value)
+	case *ast.SequenceNode:
+		for _, v := range n.Values {
+			if err := nothingLeftOpen(v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // readable wants UTF-8 text whose brackets are not nested without end. Brackets

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"vesti.nixg.ru/ownfile"
 )
 
 func (c *Config) readFile(l configLayers) error {
@@ -24,7 +25,7 @@ func (c *Config) readFile(l configLayers) error {
 		path = filepath.Join(l.cwd, path)
 	}
 	c.File = path
-	b, err := os.ReadFile(path)
+	b, err := ownfile.Read(path)
 	if errors.Is(err, fs.ErrNotExist) && !explicit {
 		return nil
 	}

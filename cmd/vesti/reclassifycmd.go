@@ -13,6 +13,7 @@ import (
 	"vesti.nixg.ru/classify/keyword"
 	"vesti.nixg.ru/classify/llm"
 	"vesti.nixg.ru/ledger"
+	"vesti.nixg.ru/ownfile"
 )
 
 func newReclassify(c *call) *cobra.Command {
@@ -72,7 +73,7 @@ func (c *call) reclassifyOptions(a *App, rulesFile, model string) (classify.Recl
 		Progress: func(p classify.ReclassifyProgress) { c.progress("%s: %d of %d %s", p.Step, p.Done, p.Total, p.Of) },
 	}
 	if rulesFile != "" {
-		b, err := os.ReadFile(c.path(rulesFile))
+		b, err := ownfile.Read(c.path(rulesFile))
 		if err != nil {
 			return o, usagef("--rules: %v", err)
 		}

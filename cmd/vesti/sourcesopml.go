@@ -15,6 +15,7 @@ import (
 
 	"vesti.nixg.ru/crawl"
 	"vesti.nixg.ru/ledger"
+	"vesti.nixg.ru/ownfile"
 )
 
 func newSourcesImport(c *call) *cobra.Command {
@@ -119,7 +120,7 @@ var emptyList = regexp.MustCompile(`(?m)^(?:sources[ \t]*:[ \t]*)?\[[ \t]*\]([ \
 // lines stay as they are: the new ones follow at the indentation at which the
 // whole can be read.
 func addSources(path string, added []crawl.Source, directions []ledger.Direction) error {
-	old, err := os.ReadFile(path)
+	old, err := ownfile.Read(path)
 	if err != nil {
 		return fmt.Errorf("read sources: %w", err)
 	}
