@@ -2,6 +2,7 @@ package classify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -47,10 +48,13 @@ func (r *reclassifier) askAll(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// askOne asks about one post. One that fails keeps its decision; a server that
-// goes away ends the run.
+// askOne asks about one post. One that fails, or is damaged, keeps its decision; a
+// server that goes away ends the run.
 func (r *reclassifier) askOne(ctx context.Context, num ledger.PostNum) error {
 	post, err := r.h.Post(ctx, num)
+	if errors.Is(err, ledger.ErrUnreadable) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("read post %d: %w", num, err)
 	}

@@ -214,9 +214,9 @@ func (t *Trainer) examples(ctx context.Context, rules *keyword.Rules) ([]learned
 				continue
 			}
 			taken[num] = struct{}{}
-			p, err := t.o.History.Post(ctx, num)
+			p, err := t.post(ctx, num)
 			if err != nil {
-				return nil, fmt.Errorf("read an example: %w", err)
+				return nil, err
 			}
 			c, v := rules.Explain(&p.Item)
 			switch {
@@ -231,12 +231,25 @@ func (t *Trainer) examples(ctx context.Context, rules *keyword.Rules) ([]learned
 	return all, nil
 }
 
+// post reads a post, which is empty where it is damaged: one that is lost must
+// not end all training.
+func (t *Trainer) post(ctx context.Context, num ledger.PostNum) (ledger.Post, error) {
+	p, err := t.o.History.Post(ctx, num)
+	if errors.Is(err, ledger.ErrUnreadable) {
+		return ledger.Post{}, nil
+	}
+	if err != nil {
+		return ledger.Post{}, fmt.Errorf("read an example: %w", err)
+	}
+	return p, nil
+}
+
 // reviewed makes an example of an editor's decision. A rejection says nothing of
 // the direction unless the editor corrected it.
 func (t *Trainer) reviewed(ctx context.Context, rules *keyword.Rules, num ledger.PostNum) (learned.Example, bool, error) {
-	p, err := t.o.History.Post(ctx, num)
+	p, err := t.post(ctx, num)
 	if err != nil {
-		return learned.Example{}, false, fmt.Errorf("read an example: %w", err)
+		return learned.Example{}, false, err
 	}
 	if p.Item.Text == "" || !p.State.Reviewed {
 		return learned.Example{}, false, nil

@@ -186,6 +186,8 @@ func statusOf(err error) (status int, key string) {
 		return http.StatusBadRequest, "error.invalid"
 	case errors.Is(err, ledger.ErrStale):
 		return http.StatusConflict, "error.stale"
+	case errors.Is(err, ledger.ErrUnreadable):
+		return http.StatusInternalServerError, "error.unreadable"
 	case errors.Is(err, ledger.ErrNoSpace), errors.Is(err, ledger.ErrReadOnly):
 		return http.StatusServiceUnavailable, "error.no_space"
 	case errors.Is(err, ledger.ErrClosed):
