@@ -9,9 +9,11 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,6 +62,8 @@ type call struct {
 
 	interactive bool       // the command reads in
 	remoteEcho  func(bool) // switches the echo of a terminal at the other end; nil for in itself
+
+	early chan os.Signal // has a SIGHUP that came before the command was known; nil where none is held back
 
 	app *App // the server that carries the call out; nil in a process of its own
 
@@ -137,8 +141,9 @@ some sources failed. With --json a command that fails prints {"error": "..."}.`,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			c.needs = cmd.Annotations[needs]
+			return c.letHangupEnd(cmd)
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
@@ -157,6 +162,21 @@ some sources failed. With --json a command that fails prints {"error": "..."}.`,
 		newRebuild(c), newPassword(c))...)
 	root.AddCommand(needing(needsDesk, newWork(c), newReplay(c), newReclassify(c))...)
 	return strict(root)
+}
+
+// letHangupEnd gives SIGHUP its usual effect again, which it has on all but a
+// server.
+func (c *call) letHangupEnd(cmd *cobra.Command) error {
+	if c.early == nil || cmd.Name() == "serve" {
+		return nil
+	}
+	signal.Reset(syscall.SIGHUP)
+	select {
+	case <-c.early:
+		return context.Canceled
+	default:
+		return nil
+	}
 }
 
 // flagError names an unknown flag as it was typed: the library's own words show a

@@ -15,6 +15,8 @@ import (
 )
 
 func main() {
+	early := make(chan os.Signal, 1)
+	signal.Notify(early, syscall.SIGHUP)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -27,6 +29,8 @@ func main() {
 		err:  os.Stderr,
 		env:  environment(os.Environ()),
 		cwd:  cwd,
+
+		early: early,
 	})
 	stop()
 	os.Exit(code)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -8,7 +9,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -250,5 +253,15 @@ func TestFirstPassword(t *testing.T) {
 	d.do(exitFailed, "serve", "--set", "web.listen="+taken.Addr().String())
 	if s := d.serve(); s.password == "" {
 		t.Error("no password was shown by the first start that worked")
+	}
+}
+
+// A terminal that goes away ends every command but a server, however early.
+func TestEarlyHangup(t *testing.T) {
+	var out bytes.Buffer
+	early := make(chan os.Signal, 1)
+	early <- syscall.SIGHUP
+	if code := run(t.Context(), &call{args: []string{"version"}, out: &out, err: &out, cwd: t.TempDir(), early: early}); code != exitFailed {
+		t.Errorf("exit code %d\n%s", code, out.String())
 	}
 }

@@ -38,7 +38,11 @@ stop: work in hand gets work.grace to end, the rest returns to the queue.`,
 			if err != nil {
 				return err
 			}
-			return serve(cmd.Context(), c, cfg, withDemo)
+			err = serve(cmd.Context(), c, cfg, withDemo)
+			if cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
+				return nil // asked to stop while it started
+			}
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&withDemo, "demo", false, "add a built-in feed, so that there is something to see without a network")
