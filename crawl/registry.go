@@ -12,7 +12,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"vesti.nixg.ru/ledger"
-	"vesti.nixg.ru/ownfile"
+	"vesti.nixg.ru/ledger/ownfile"
 )
 
 // RegistryError is one thing that is wrong in sources.yaml. It matches

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"vesti.nixg.ru/ledger"
-	"vesti.nixg.ru/ownfile"
+	"vesti.nixg.ru/ledger/ownfile"
 )
 
 // Classifier holds the rule set in force. It is safe for concurrent use.

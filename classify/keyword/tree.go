@@ -10,7 +10,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"vesti.nixg.ru/ledger"
-	"vesti.nixg.ru/ownfile"
+	"vesti.nixg.ru/ledger/ownfile"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
-	"vesti.nixg.ru/ownfile"
+	"vesti.nixg.ru/ledger/ownfile"
 )
 
 func (c *Config) readFile(l configLayers) error {

@@ -13,7 +13,7 @@ import (
 	"vesti.nixg.ru/classify/keyword"
 	"vesti.nixg.ru/classify/llm"
 	"vesti.nixg.ru/ledger"
-	"vesti.nixg.ru/ownfile"
+	"vesti.nixg.ru/ledger/ownfile"
 )
 
 func newReclassify(c *call) *cobra.Command {

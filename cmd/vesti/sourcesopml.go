@@ -15,7 +15,7 @@ import (
 
 	"vesti.nixg.ru/crawl"
 	"vesti.nixg.ru/ledger"
-	"vesti.nixg.ru/ownfile"
+	"vesti.nixg.ru/ledger/ownfile"
 )
 
 func newSourcesImport(c *call) *cobra.Command {

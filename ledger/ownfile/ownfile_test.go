@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"vesti.nixg.ru/ownfile"
+	"vesti.nixg.ru/ledger/ownfile"
 )
 
 func TestRead(t *testing.T) {
