@@ -104,6 +104,12 @@ func TestDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := l.Close(); err != nil { // now they are in tables
+		t.Fatal(err)
+	}
+	if l, err = badgerlog.Open(t.Context(), damageOptions(base)); err != nil {
+		t.Fatal(err)
+	}
 	for range damagePosts / 2 {
 		c, err := l.Claim(t.Context(), ledger.ClaimRequest{})
 		if err == nil {
@@ -113,11 +119,20 @@ func TestDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if _, err := l.Append(t.Context(), ledgertest.Items("c", 1)); err != nil { // waits for those before it
+		t.Fatal(err)
+	}
+	killed := readFolder(t, base)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	whole := readFolder(t, base)
-	for _, kind := range []string{".vlog", ".sst", "MANIFEST", "KEYREGISTRY", "DISCARD"} {
+	closed := readFolder(t, base)
+	for _, kind := range []string{".vlog", ".sst", "MANIFEST", "KEYREGISTRY", "DISCARD", "killed MANIFEST", "killed .mem"} {
+		whole := closed
+		kind, isKilled := strings.CutPrefix(kind, "killed ")
+		if isKilled {
+			whole = killed
+		}
 		for _, how := range slices.Sorted(maps.Keys(damages())) {
 			for round := range rounds(t, 1) {
 				damageRound(t, whole, kind, how, round)
@@ -138,8 +153,11 @@ func damageRound(t *testing.T, whole map[string][]byte, kind, how string, round 
 	slices.Sort(files)
 	name := files[rng.IntN(len(files))]
 	was := whole[name]
-	if kind == "DISCARD" {
-		was = was[:4096] // the rest is not in use
+	switch kind { // the rest is not in use
+	case "DISCARD":
+		was = was[:4096]
+	case ".mem":
+		was = bytes.TrimRight(was, "\x00")
 	}
 	damaged := maps.Clone(whole)
 	if damaged[name] = damages()[how](rng, was); damaged[name] == nil {

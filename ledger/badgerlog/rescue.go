@@ -28,11 +28,11 @@ func setAside(o Options, newestTable uint64) error {
 	if err != nil || len(files) == 0 {
 		return err
 	}
-	known, err := checkLogs(o)
+	logged, err := checkLogs(o)
 	if err != nil {
 		return err
 	}
-	known = max(known, newestTable)
+	known := max(logged.newest, newestTable)
 	newest := files[len(files)-1]
 	return mapped(newest, func(m *z.MmapFile) error {
 		unknown := make(map[uint64]struct{})

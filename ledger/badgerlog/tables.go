@@ -58,8 +58,9 @@ func checkTables(o Options) (checked, error) {
 }
 
 // checkUnlisted looks at the tables that Badger will remove because its manifest
-// does not list them. A crash leaves such, and what they hold is in others or in
-// the log still. What is nowhere else was in a manifest that has lost its end.
+// does not list them. A crash leaves such, whose newest version is in others that
+// are listed, or in the log still. One that is newer than those and older than the
+// log was in a manifest that has lost its end.
 func checkUnlisted(o Options, listed map[uint64]badger.TableManifest, newest uint64) error {
 	tables, err := filepath.Glob(filepath.Join(o.Dir, "*.sst"))
 	if err != nil {
@@ -78,7 +79,7 @@ func checkUnlisted(o Options, listed map[uint64]badger.TableManifest, newest uin
 		if err != nil {
 			return err
 		}
-		if version > max(newest, logged) {
+		if logged.oldest == 0 || version < logged.oldest {
 			return fmt.Errorf("%w: %s does not list %s any more", errDamaged, badger.ManifestFilename, path)
 		}
 	}
