@@ -405,6 +405,7 @@ func FuzzScanValues(f *testing.F) {
 	f.Add(uint16(30), []byte("spoilt"))
 	f.Add(uint16(0), []byte{0, 0, 9, 200, 1, 0})
 	f.Add(uint16(900), make([]byte, 300))
+	f.Add(uint16(731), append(make([]byte, 150), append([]byte{3}, make([]byte, 52)...)...))
 	f.Fuzz(func(t *testing.T, at uint16, spoilt []byte) {
 		b := make([]byte, valueHeader)
 		type written struct {

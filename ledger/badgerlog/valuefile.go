@@ -66,7 +66,7 @@ func scanEntries(b []byte, from int64, meta byte, f func(valueEntry) error) (dam
 			e, size = decodeLogEntry(b[at:])
 		}
 		if size == 0 {
-			at += max(zeros(b[at:]), 1)
+			at += max(zeros(b[at:])-2, 1) // an entry begins with two of them
 			continue
 		}
 		if at > end {
