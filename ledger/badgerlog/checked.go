@@ -28,8 +28,6 @@ type checked struct {
 	// opened is how many processes have opened the store since one had it for some
 	// minutes or closed it. Where several died of it in turn, nothing is known.
 	opened int
-
-	newest uint64 // version in any table; not stored
 }
 
 const maxOpened = 2

@@ -77,11 +77,11 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 }
 
 // open opens Badger and reads what the engine needs to know. Badger panics over
-// some damage, to which the files were not checked if they were not long ago.
+// some damage, and the tables are not checked whole each time.
 func open(ctx context.Context, o Options) (l *Log, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = errors.Join(fmt.Errorf("open store %s: %w", o.Dir, errDamaged), os.Remove(filepath.Join(o.Dir, checkedName)))
+			err = errors.Join(fmt.Errorf("open store %s: %w", o.Dir, errDamaged), os.RemoveAll(filepath.Join(o.Dir, checkedName)))
 		}
 	}()
 	if err := checkFull(o); err != nil {

@@ -112,21 +112,20 @@ func badgerOptions(o Options) badger.Options {
 
 var errDamaged = errors.New("its files are damaged, restore it from a backup")
 
-// openBadger opens Badger's files. A panic there, of which torn files are
-// capable, becomes an error.
+// openBadger opens Badger's files once they are checked.
 func openBadger(o Options) (db *badger.DB, known checked, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("open store %s: %w: %v", o.Dir, errDamaged, p)
-		}
-	}()
 	if err := dropEmptyFiles(o.Dir); err != nil {
 		return nil, known, folderError(o.Dir, err)
 	}
-	if known, err = checkTables(o); err != nil {
+	logged, err := checkLogs(o)
+	if err != nil {
 		return nil, known, folderError(o.Dir, err)
 	}
-	if err := setAside(o, known.newest); err != nil {
+	known, newest, err := checkTables(o, logged)
+	if err != nil {
+		return nil, known, folderError(o.Dir, err)
+	}
+	if err := setAside(o, max(newest, logged.newest)); err != nil {
 		return nil, known, folderError(o.Dir, err)
 	}
 	if err := checkRegistry(o.Dir); err != nil {

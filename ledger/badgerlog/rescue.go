@@ -22,17 +22,13 @@ const asideExt = ".aside"
 // setAside copies what stands behind damage in the newest file of values, which
 // Badger cuts off when it opens. After a power cut there may be something, and
 // nothing of it is in use; on a disk that spoilt some bytes it is all that was
-// written since. On the way it looks whether Badger's log has lost its end.
-func setAside(o Options, newestTable uint64) error {
+// written since. On the way it looks whether Badger's log has lost its end: known
+// is the newest version in it and in the tables.
+func setAside(o Options, known uint64) error {
 	files, err := valueFiles(o.Dir)
 	if err != nil || len(files) == 0 {
 		return err
 	}
-	logged, err := checkLogs(o)
-	if err != nil {
-		return err
-	}
-	known := max(logged.newest, newestTable)
 	newest := files[len(files)-1]
 	return mapped(newest, func(m *z.MmapFile) error {
 		unknown := make(map[uint64]struct{})

@@ -9,7 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	badger "github.com/dgraph-io/badger/v4"
@@ -22,46 +22,47 @@ import (
 // ends the whole process on a table that was cut, and where part of one is
 // damaged it reads on without a word as if what follows there were not: its next
 // compaction then throws it away. That takes some seconds per GB, so what is
-// known to be sound is only looked at. It returns what is known then.
-func checkTables(o Options) (checked, error) {
+// known to be sound is only looked at. It returns what is known then, and the
+// newest version in any table.
+func checkTables(o Options, logged versions) (known checked, newest uint64, err error) {
 	started := time.Now()
 	listed, err := listedTables(o)
 	if err != nil {
-		return checked{}, err
+		return known, 0, err
 	}
-	known := readChecked(o.Dir)
-	var newest atomic.Uint64
+	known = readChecked(o.Dir)
+	var mu sync.Mutex // guards newest
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for id := range listed {
 		g.Go(func() error {
 			version, err := checkTable(o, id, known.sound)
-			for v := newest.Load(); v < version && !newest.CompareAndSwap(v, version); v = newest.Load() {
-			}
+			mu.Lock()
+			defer mu.Unlock()
+			newest = max(newest, version)
 			return err
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return checked{}, err //nolint:wrapcheck // names the file
+		return known, 0, err //nolint:wrapcheck // names the file
 	}
-	if err := checkUnlisted(o, listed, newest.Load()); err != nil {
-		return checked{}, err
+	if err := checkUnlisted(o, listed, newest, logged); err != nil {
+		return known, 0, err
 	}
 	if known.all.IsZero() {
 		known.all = started
 	}
 	known.sound = started.Add(-fileTimes)
 	known.opened++
-	known.newest = newest.Load()
 	_ = known.write(o.Dir) // on a full disk the next opening checks everything again
-	return known, nil
+	return known, newest, nil
 }
 
 // checkUnlisted looks at the tables that Badger will remove because its manifest
 // does not list them. A crash leaves such, whose newest version is in others that
 // are listed, or in the log still. One that is newer than those and older than the
 // log was in a manifest that has lost its end.
-func checkUnlisted(o Options, listed map[uint64]badger.TableManifest, newest uint64) error {
+func checkUnlisted(o Options, listed map[uint64]badger.TableManifest, newest uint64, logged versions) error {
 	tables, err := filepath.Glob(filepath.Join(o.Dir, "*.sst"))
 	if err != nil {
 		return fmt.Errorf("list tables: %w", err)
@@ -74,10 +75,6 @@ func checkUnlisted(o Options, listed map[uint64]badger.TableManifest, newest uin
 		version, err := checkTable(o, id, time.Time{})
 		if err != nil || version <= newest {
 			continue // not written to its end, or old
-		}
-		logged, err := checkLogs(o)
-		if err != nil {
-			return err
 		}
 		if logged.oldest == 0 || version < logged.oldest {
 			return fmt.Errorf("%w: %s does not list %s any more", errDamaged, badger.ManifestFilename, path)
