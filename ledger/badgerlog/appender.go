@@ -281,6 +281,7 @@ func (a *appender) finish(g *group) error {
 		if errors.Is(err, badger.ErrConflict) || errors.Is(err, badger.ErrTxnTooBig) {
 			return err //nolint:wrapcheck // told apart by the caller
 		}
+		// Badger may show half of the group now, and only a fresh open puts that right.
 		err = a.explain(err)
 		a.log.fault(err)
 		return err
@@ -308,8 +309,7 @@ func (a *appender) keep(written map[ledger.PostNum]postRecord) {
 	}
 }
 
-// explain says what a failed commit means. It ends the engine's work for good:
-// Badger may show half of the group, and only a fresh open puts that right.
+// explain says what a failed commit means.
 func (a *appender) explain(err error) error {
 	if errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EACCES) {
 		err = fmt.Errorf("%w: %w", ledger.ErrReadOnly, err)

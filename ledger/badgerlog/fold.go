@@ -184,16 +184,16 @@ func (c *checker) backed(key, value []byte) bool {
 			there, err := c.there(ledger.PostNum(seqOf(value)))
 			return there && err == nil // the record's repair sees to it
 		}
-		return errors.Is(err, errValue) || err == nil && string(rec.where().key()) == string(key)
+		return mayBe(err, string(rec.where().key()) == string(key))
 	case keyPostIdx:
 		e, err := readEvent(c.txn, ledger.Seq(seqOf(key)))
-		return errors.Is(err, errValue) || err == nil && e.Type != ledger.TypePostFetched && string(postIdxKey(e.Post, e.Seq)) == string(key)
+		return mayBe(err, e.Type != ledger.TypePostFetched && string(postIdxKey(e.Post, e.Seq)) == string(key))
 	case keySrcIdx:
 		e, err := readEvent(c.txn, ledger.Seq(seqOf(key)))
-		return errors.Is(err, errValue) || err == nil && string(srcIdxKey(e.Source, e.Seq)) == string(key)
+		return mayBe(err, string(srcIdxKey(e.Source, e.Seq)) == string(key))
 	case keyPost:
 		e, err := readEvent(c.txn, ledger.Seq(seqOf(key)))
-		return errors.Is(err, errValue) || err == nil && e.Type == ledger.TypePostFetched
+		return mayBe(err, e.Type == ledger.TypePostFetched)
 	case keyHash:
 		return len(value) == 8 && c.hasText(ledger.PostNum(seqOf(value)), ledger.Hash(key[1:]))
 	case keyVariant:
@@ -203,10 +203,16 @@ func (c *checker) backed(key, value []byte) bool {
 	}
 }
 
+// mayBe is what was found out of something that was read, or true where it is
+// damaged.
+func mayBe(err error, found bool) bool {
+	return errors.Is(err, errValue) || err == nil && found
+}
+
 func (c *checker) hasText(num ledger.PostNum, hash ledger.Hash) bool {
 	events, err := postEvents(c.txn, num)
 	if err != nil {
-		return errors.Is(err, errValue)
+		return mayBe(err, false)
 	}
 	for _, e := range events {
 		switch p := e.Payload.(type) {

@@ -112,11 +112,7 @@ func swap(dir, building string, now time.Time) (replaced string, err error) {
 	if empty(replaced) {
 		return "", os.RemoveAll(replaced) //nolint:wrapcheck // names the folder
 	}
-	parent, err := os.Open(filepath.Dir(dir))
-	if err != nil {
-		return replaced, fmt.Errorf("sync the folder: %w", err)
-	}
-	return replaced, errors.Join(parent.Sync(), parent.Close())
+	return replaced, syncFolder(filepath.Dir(dir))
 }
 
 // empty reports whether a folder has nothing but the lock's file.

@@ -7,8 +7,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/dgraph-io/ristretto/v2/z"
 )
@@ -122,19 +120,15 @@ func decodeLogEntry(b []byte) (valueEntry, int64) {
 	}, int64(end + crc32.Size)
 }
 
-// valueFiles lists the files of values by their numbers, the newest last.
+// valueFiles lists the files of values, the newest last: their names are numbers
+// of six digits.
 func valueFiles(dir string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.vlog"))
 	if err != nil {
 		return nil, fmt.Errorf("list values: %w", err)
 	}
-	slices.SortFunc(files, func(a, b string) int { return int(valueFileNumber(a)) - int(valueFileNumber(b)) })
+	slices.Sort(files)
 	return files, nil
-}
-
-func valueFileNumber(path string) uint64 {
-	n, _ := strconv.ParseUint(strings.TrimSuffix(filepath.Base(path), ".vlog"), 10, 32)
-	return n
 }
 
 // damagedValues returns the damaged parts of a file of values.
