@@ -16,12 +16,12 @@ const rowPost = 'p'
 // fold is one generation of the projection: records in the table, and in memory
 // the columns that lists are made from.
 type fold struct {
-	table   *projections.Table
+	*projections.Table
 	columns *columns
 }
 
 func (f *fold) load(ctx context.Context) error {
-	return f.table.View(ctx, func(tx ledger.Tx) error {
+	return f.Table.View(ctx, func(tx ledger.Tx) error {
 		var all []change
 		err := tx.Scan([]byte{rowPost}, nil, func(key, value []byte) (bool, error) {
 			r, err := decode(value)
@@ -33,25 +33,16 @@ func (f *fold) load(ctx context.Context) error {
 	})
 }
 
-// Checkpoint implements projections.Fold.
-func (f *fold) Checkpoint() ledger.Seq { return f.table.Checkpoint() }
-
-// Broken implements projections.Fragile.
-func (f *fold) Broken() <-chan struct{} { return f.table.Broken() }
-
-// Err implements projections.Fragile.
-func (f *fold) Err() error { return f.table.Err() }
-
 // Close implements projections.Fold.
 func (f *fold) Close() error { return nil }
 
 // Apply implements projections.Fold.
 func (f *fold) Apply(ctx context.Context, events []ledger.Event, through ledger.Seq) error {
 	if !slices.ContainsFunc(events, func(e ledger.Event) bool { return e.Type.OfPost() }) {
-		return f.table.Pass(ctx, through)
+		return f.Table.Pass(ctx, through)
 	}
 	var changes []change
-	err := f.table.Apply(ctx, through, func(tx ledger.Tx) error {
+	err := f.Table.Apply(ctx, through, func(tx ledger.Tx) error {
 		records, err := foldEvents(tx, events)
 		if err != nil {
 			return err
@@ -121,7 +112,7 @@ func (f *fold) page(ctx context.Context, s selection, r Request) (Page, error) {
 // not there.
 func (f *fold) posts(ctx context.Context, nums []ledger.PostNum) ([]Post, error) {
 	all := make([]Post, 0, len(nums))
-	err := f.table.View(ctx, func(tx ledger.Tx) error {
+	err := f.Table.View(ctx, func(tx ledger.Tx) error {
 		for _, num := range nums {
 			v, err := tx.Get(postKey(num))
 			if errors.Is(err, ledger.ErrNotFound) {

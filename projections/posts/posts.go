@@ -207,7 +207,7 @@ func (p *Posts) Open(ctx context.Context, generation uint64) (projections.Fold, 
 	if err != nil {
 		return nil, err
 	}
-	f := &fold{table: table, columns: newColumns()}
+	f := &fold{Table: table, columns: newColumns()}
 	if err := f.load(ctx); err != nil {
 		return nil, fmt.Errorf("load the posts: %w", err)
 	}

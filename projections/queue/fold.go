@@ -38,21 +38,21 @@ type tally struct {
 
 // fold is one generation of the projection.
 type fold struct {
-	table *projections.Table
+	*projections.Table
 
 	mu    sync.RWMutex // guards tally
 	tally tally
 }
 
 func newFold(table *projections.Table) *fold {
-	return &fold{table: table, tally: tally{
+	return &fold{Table: table, tally: tally{
 		byCause: map[ledger.Cause]int{}, decided: map[int64]int{}, waiting: newWaiting(),
 	}}
 }
 
 // load adds up what is stored.
 func (f *fold) load(ctx context.Context) error {
-	return f.table.View(ctx, func(tx ledger.Tx) error {
+	return f.Table.View(ctx, func(tx ledger.Tx) error {
 		err := tx.Scan([]byte{rowState}, nil, func(key, value []byte) (bool, error) {
 			d := projections.NewDecoder(value)
 			state := d.State()
@@ -70,15 +70,6 @@ func (f *fold) load(ctx context.Context) error {
 	})
 }
 
-// Checkpoint implements projections.Fold.
-func (f *fold) Checkpoint() ledger.Seq { return f.table.Checkpoint() }
-
-// Broken implements projections.Fragile.
-func (f *fold) Broken() <-chan struct{} { return f.table.Broken() }
-
-// Err implements projections.Fragile.
-func (f *fold) Err() error { return f.table.Err() }
-
 // Close implements projections.Fold.
 func (f *fold) Close() error { return nil }
 
@@ -88,11 +79,11 @@ type change struct{ before, after ledger.PostState }
 // Apply implements projections.Fold.
 func (f *fold) Apply(ctx context.Context, events []ledger.Event, through ledger.Seq) error {
 	if !concerns(events) {
-		return f.table.Pass(ctx, through)
+		return f.Table.Pass(ctx, through)
 	}
 	var changes map[ledger.PostNum]change
 	var decided map[int64]int
-	err := f.table.Apply(ctx, through, func(tx ledger.Tx) error {
+	err := f.Table.Apply(ctx, through, func(tx ledger.Tx) error {
 		var err error
 		if changes, decided, err = foldEvents(tx, events); err != nil {
 			return err

@@ -42,18 +42,18 @@ func (s state) apply(e ledger.Event) state {
 
 // fold is one generation of the projection.
 type fold struct {
-	table *projections.Table
+	*projections.Table
 
 	mu   sync.RWMutex // guards rows
 	rows map[ledger.Slug]row
 }
 
 func newFold(table *projections.Table) *fold {
-	return &fold{table: table, rows: map[ledger.Slug]row{}}
+	return &fold{Table: table, rows: map[ledger.Slug]row{}}
 }
 
 func (f *fold) load(ctx context.Context) error {
-	return f.table.View(ctx, func(tx ledger.Tx) error {
+	return f.Table.View(ctx, func(tx ledger.Tx) error {
 		err := tx.Scan([]byte{rowState}, nil, func(key, value []byte) (bool, error) {
 			var r row
 			if err := json.Unmarshal(value, &r.state); err != nil {
@@ -75,15 +75,6 @@ func (f *fold) load(ctx context.Context) error {
 	})
 }
 
-// Checkpoint implements projections.Fold.
-func (f *fold) Checkpoint() ledger.Seq { return f.table.Checkpoint() }
-
-// Broken implements projections.Fragile.
-func (f *fold) Broken() <-chan struct{} { return f.table.Broken() }
-
-// Err implements projections.Fragile.
-func (f *fold) Err() error { return f.table.Err() }
-
 // Close implements projections.Fold.
 func (f *fold) Close() error { return nil }
 
@@ -91,9 +82,9 @@ func (f *fold) Close() error { return nil }
 func (f *fold) Apply(ctx context.Context, events []ledger.Event, through ledger.Seq) error {
 	changed, added, gone := f.after(events)
 	if len(changed) == 0 {
-		return f.table.Pass(ctx, through)
+		return f.Table.Pass(ctx, through)
 	}
-	err := f.table.Apply(ctx, through, func(tx ledger.Tx) error {
+	err := f.Table.Apply(ctx, through, func(tx ledger.Tx) error {
 		for slug, r := range changed {
 			if err := setJSON(tx, stateKey(slug), r.state); err != nil {
 				return err
@@ -196,7 +187,7 @@ func (f *fold) all() []Source {
 // runs returns the kept runs of a source, the oldest first.
 func (f *fold) runs(ctx context.Context, slug ledger.Slug) ([]Run, error) {
 	var runs []Run
-	err := f.table.View(ctx, func(tx ledger.Tx) error {
+	err := f.Table.View(ctx, func(tx ledger.Tx) error {
 		prefix := runKey(slug, 0)
 		prefix = prefix[:len(prefix)-8]
 		return tx.Scan(prefix, nil, func(_, value []byte) (bool, error) {
