@@ -2,9 +2,7 @@ package httpui
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -53,10 +51,6 @@ func TestSayings(t *testing.T) {
 func TestSayingsKeepUp(t *testing.T) {
 	said, russian := loadSayings(t)
 	verbs := regexp.MustCompile(`%[a-z]`)
-	files, err := filepath.Glob("../classify/llm/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	seen := 0
 	check := func(lit ast.Expr) {
 		l, ok := lit.(*ast.BasicLit)
@@ -73,35 +67,26 @@ func TestSayingsKeepUp(t *testing.T) {
 			t.Errorf("%q has no words in Russian (said.… in the catalogue): %v", format, err)
 		}
 	}
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(tree, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.CallExpr:
-				switch name, _ := n.Fun.(*ast.Ident); {
-				case name == nil:
-				case name.Name == "fail" && len(n.Args) > 1:
-					check(n.Args[1])
-				case name.Name == "trouble" && len(n.Args) > 0:
-					check(n.Args[0])
-				}
-			case *ast.KeyValueExpr:
-				if key, ok := n.Key.(*ast.Ident); ok && key.Name == "text" {
-					if sum, ok := n.Value.(*ast.BinaryExpr); ok {
-						check(sum.X)
-					}
-					check(n.Value)
-				}
+	InspectSources(t, "../classify/llm/*.go", func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			switch name, _ := n.Fun.(*ast.Ident); {
+			case name == nil:
+			case name.Name == "fail" && len(n.Args) > 1:
+				check(n.Args[1])
+			case name.Name == "trouble" && len(n.Args) > 0:
+				check(n.Args[0])
 			}
-			return true
-		})
-	}
+		case *ast.KeyValueExpr:
+			if key, ok := n.Key.(*ast.Ident); ok && key.Name == "text" {
+				if sum, ok := n.Value.(*ast.BinaryExpr); ok {
+					check(sum.X)
+				}
+				check(n.Value)
+			}
+		}
+		return true
+	})
 	if seen < 30 {
 		t.Errorf("only %d texts found in classify/llm", seen)
 	}

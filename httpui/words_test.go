@@ -3,7 +3,6 @@ package httpui_test
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"testing"
 	"text/template/parse"
 
+	"vesti.nixg.ru/httpui"
 	"vesti.nixg.ru/httpui/i18n"
 	"vesti.nixg.ru/ledger"
 	"vesti.nixg.ru/projections/posts"
@@ -201,31 +201,18 @@ func codeKeys(t *testing.T, words *i18n.Catalogue) map[string]bool {
 	}
 	shape := regexp.MustCompile(`^([a-z]+)\.[a-z_]+$`)
 	keys := map[string]bool{}
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(tree, func(n ast.Node) bool {
-			lit, ok := n.(*ast.BasicLit)
-			if !ok || lit.Kind != token.STRING {
-				return true
-			}
-			s, err := strconv.Unquote(lit.Value)
-			m := shape.FindStringSubmatch(s)
-			if err == nil && m != nil && spaces[m[1]] && !strings.HasSuffix(s, ".html") {
-				keys[s] = true
-			}
+	httpui.InspectSources(t, "*.go", func(n ast.Node) bool {
+		lit, ok := n.(*ast.BasicLit)
+		if !ok || lit.Kind != token.STRING {
 			return true
-		})
-	}
+		}
+		s, err := strconv.Unquote(lit.Value)
+		m := shape.FindStringSubmatch(s)
+		if err == nil && m != nil && spaces[m[1]] && !strings.HasSuffix(s, ".html") {
+			keys[s] = true
+		}
+		return true
+	})
 	return keys
 }
 

@@ -34,13 +34,20 @@ func longFeed(t *testing.T, n int) string {
 	return srv.URL
 }
 
+// longDesk has crawled 60 posts of longFeed.
+func longDesk(t *testing.T) *desk {
+	t.Helper()
+	d := newDesk(t)
+	d.sources(oneSource(longFeed(t, 60)))
+	d.do(exitDone, "crawl", "--all")
+	return d
+}
+
 // TestDamagedTexts: bytes that the disk has spoilt keep no command and no server
 // from ending, are named, and can be given up.
 func TestDamagedTexts(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
-	d.sources(oneSource(longFeed(t, 60)))
-	d.do(exitDone, "crawl", "--all")
+	d := longDesk(t)
 	files, err := filepath.Glob(filepath.Join(d.data, "ledger", "*.vlog"))
 	if err != nil {
 		t.Fatal(err)
@@ -83,9 +90,7 @@ func TestDamagedTexts(t *testing.T) {
 // is for whoever can mend it.
 func TestDamagedTables(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
-	d.sources(oneSource(longFeed(t, 60)))
-	d.do(exitDone, "crawl", "--all")
+	d := longDesk(t)
 	files, err := filepath.Glob(filepath.Join(d.data, "ledger", "*.sst"))
 	if err != nil || len(files) == 0 {
 		t.Fatal("no table", err)

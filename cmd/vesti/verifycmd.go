@@ -24,8 +24,8 @@ Exit code 1: something is wrong. With --repair, what can be had from the events
 good is given up, so that all else can be used and backed up: a post whose text is
 lost is parked, if it waits, and counts as one whose texts have expired; a store
 whose log has lost its end is opened without it. Restore a backup instead if there
-is one that has it. "vesti compact" then removes the
-damaged files. Damaged events are only reported.`,
+is one that has it. "vesti compact" then removes the damaged files. Damaged events
+are only reported.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.acceptLoss = repair
 			return c.withApp(cmd.Context(), func(ctx context.Context, a *App) error { return c.verify(ctx, a, repair) })
